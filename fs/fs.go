@@ -1,0 +1,67 @@
+// Package fs is the product's view of storage: a namespace of files that are written once. Implementations live in fs/local,
+// fs/mem and so on and register a scheme; fs/fstest is the suite that all of them pass.
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+	iofs "io/fs"
+	"iter"
+	"time"
+)
+
+// FileSystem is a namespace of files that are written once. Safe for concurrent use. Paths are full URIs or, for the local
+// file system, absolute paths.
+type FileSystem interface {
+	// Create starts a new file; ErrExist if there is one. Parent directories are made.
+	Create(ctx context.Context, path string) (Writer, error)
+	// Open opens a file for reading; ErrNotExist if there is none.
+	Open(ctx context.Context, path string) (Reader, error)
+	// Stat describes a file or directory; ErrNotExist if there is none.
+	Stat(ctx context.Context, path string) (Info, error)
+	// List gives the direct children of a directory in no order; nothing for a directory that doesn't exist.
+	List(ctx context.Context, dir string) iter.Seq2[Info, error]
+	// Remove deletes a file or an empty directory; a missing file is no error.
+	Remove(ctx context.Context, path string) error
+
+	// Publish makes a small file appear whole, or reports false because path already exists. It never replaces. It is
+	// the compare-and-swap of the table format: every implementation is atomic against other processes and against Java
+	// writers. An error means that the outcome is unknown unless it is ErrNotPublished.
+	Publish(ctx context.Context, path string, data []byte) (bool, error)
+	// Replace overwrites a small hint file; readers must tolerate any age of it.
+	Replace(ctx context.Context, path string, data []byte) error
+}
+
+// Writer writes one file. Close makes the file durable and visible; Abort leaves nothing behind.
+type Writer interface {
+	io.Writer
+	Close() error
+	Abort() error
+}
+
+// Reader reads one file at any offset, concurrently where the implementation says so.
+type Reader interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// Info describes a file or directory.
+type Info struct {
+	Path    string // full, in the form that the caller used for its parent
+	Name    string // last element
+	Size    int64
+	Dir     bool
+	ModTime time.Time
+}
+
+// Errors that callers act on.
+var (
+	ErrExist    = iofs.ErrExist
+	ErrNotExist = iofs.ErrNotExist
+	// ErrTransient is wrapped by failures that may pass when tried again.
+	ErrTransient = errors.New("storage is not available at the moment")
+	// ErrNotPublished is wrapped by an error of Publish after which the file certainly does not exist by this call.
+	ErrNotPublished = errors.New("nothing was published")
+)

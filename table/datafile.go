@@ -1,0 +1,72 @@
+package table
+
+// FileSource tells what made a data file (Java's FileSource).
+type FileSource int8
+
+// The file sources; SourceUnknown is a file whose manifest doesn't say.
+const (
+	SourceUnknown FileSource = -1
+	SourceAppend  FileSource = 0
+	SourceCompact FileSource = 1
+)
+
+// Stats are column bounds and null counts as a manifest stores them: serialized BinaryRows and one count a column, -1 where
+// it is unknown. The zero value isn't valid on disk; use EmptyStats.
+type Stats struct {
+	Min, Max   []byte
+	NullCounts []int64
+}
+
+// DataFile describes one data or changelog file (Java's DataFileMeta; paimon-format, section 5). It is immutable once made: a
+// compaction must repeat the exact values that it read when it deletes the file.
+type DataFile struct {
+	Name           string
+	Size           int64
+	RowCount       int64
+	MinKey, MaxKey []byte // serialized BinaryRow of the trimmed primary key
+	KeyStats       Stats
+	ValueStats     Stats
+	ValueStatsCols []string // nil: all columns of the schema; empty: none
+	MinSeq, MaxSeq int64
+	SchemaID       int64
+	Level          int
+	ExtraFiles     []string
+	CreationMillis int64 // local wall clock of the writer's host, read as if it were UTC; -1 when unknown
+	DeleteRows     int64 // -1 when unknown
+	EmbeddedIndex  []byte
+	Source         FileSource
+	ExternalPath   string // empty: in the bucket's directory
+	FirstRowID     int64  // -1 when there is none (always so in primary-key tables)
+	WriteCols      []string
+}
+
+// DataIncrement is what a flush adds: level-0 files and their changelog.
+type DataIncrement struct {
+	New       []DataFile
+	Deleted   []DataFile
+	Changelog []DataFile
+}
+
+// CompactIncrement is what a compaction replaces.
+type CompactIncrement struct {
+	Before    []DataFile
+	After     []DataFile
+	Changelog []DataFile
+}
+
+// CommitMessage is what one bucket contributes to a commit (Java's CommitMessageImpl).
+type CommitMessage struct {
+	Partition    []byte // serialized BinaryRow of the partition keys; that of the empty row when unpartitioned
+	Bucket       int32
+	TotalBuckets int32
+	Data         DataIncrement
+	Compact      CompactIncrement
+}
+
+// Committable is what one checkpoint commits. ID is the commit identifier: larger is later for one commit user.
+type Committable struct {
+	ID         int64
+	Watermark  *int64
+	Properties map[string]string
+	Messages   []CommitMessage
+}
