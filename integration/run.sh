@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs the integration tests: installs what they need (setup.sh), starts the servers, runs `go test -tags integration`, stops
+# the servers that it started. Arguments go to go test (for example -run TestX). Servers named by PAIMON_GO_MYSQL_ADDR,
+# PAIMON_GO_REPLICA_ADDR and PAIMON_GO_MARIADB_ADDR (user cdc, password cdc, all rights) are used instead.
+set -euo pipefail
+cd "$(dirname "$0")"
+export PAIMON_GO_TEST_HOME=${PAIMON_GO_TEST_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/paimon-go-test}
+./setup.sh
+started=()
+# shellcheck disable=SC2317
+cleanup() { for s in "${started[@]}"; do ./servers/mysql.sh stop "$s" || true; done; }
+trap cleanup EXIT
+use() { # server, environment variable
+  [ -z "${!2:-}" ] || return 0
+  ./servers/mysql.sh status "$1" >/dev/null 2>&1 || { ./servers/mysql.sh start "$1"; started=("$1" "${started[@]}"); }
+  export "$2=$(./servers/mysql.sh addr "$1")"
+}
+use mysql PAIMON_GO_MYSQL_ADDR
+use replica PAIMON_GO_REPLICA_ADDR
+use mariadb PAIMON_GO_MARIADB_ADDR
+export PAIMON_GO_ORACLE=$PAIMON_GO_TEST_HOME/oracle/oracle PAIMON_GO_PYTHON=$PAIMON_GO_TEST_HOME/venv/bin/python
+cd ..
+go test -tags integration -count=1 -timeout 40m -p 1 "${@:-./...}"
