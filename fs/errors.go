@@ -1,0 +1,49 @@
+package fs
+
+import (
+	"errors"
+	iofs "io/fs"
+	"syscall"
+)
+
+// ErrFull is wrapped by failures for want of space or quota. Trying again doesn't help until someone makes room.
+var ErrFull = errors.New("storage is full")
+
+// ErrPermission is wrapped by failures for want of rights, a read-only file system among them.
+var ErrPermission = iofs.ErrPermission
+
+// Classify adds the class of an operating system error (ErrFull, ErrPermission, ErrTransient) beside its cause: both
+// errors.Is(err, fs.ErrFull) and errors.Is(err, syscall.ENOSPC) hold. Other errors come back as they are.
+func Classify(err error) error {
+	var no syscall.Errno
+	if !errors.As(err, &no) {
+		return err
+	}
+	var class error
+	switch no {
+	case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG:
+		class = ErrFull
+	case syscall.EROFS:
+		class = ErrPermission
+	case syscall.EIO, syscall.ESTALE, syscall.EAGAIN, syscall.EINTR, syscall.EBUSY, syscall.ETIMEDOUT, syscall.EMFILE,
+		syscall.ENFILE, syscall.ENOMEM, syscall.ENOTCONN, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ECONNREFUSED,
+		syscall.ECONNRESET, syscall.ECONNABORTED:
+		class = ErrTransient
+	}
+	if class == nil || errors.Is(err, class) {
+		return err
+	}
+	return &classified{class, err}
+}
+
+// Unavailable tells whether an error is the storage's fault (full, forbidden, unreachable) rather than that of its
+// content or of the caller.
+func Unavailable(err error) bool {
+	err = Classify(err)
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrPermission) || errors.Is(err, ErrTransient)
+}
+
+type classified struct{ class, err error }
+
+func (c *classified) Error() string   { return c.err.Error() }
+func (c *classified) Unwrap() []error { return []error{c.class, c.err} }
