@@ -1,0 +1,65 @@
+package avro
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// AppendLong appends a long (or an int: they are encoded alike) as a zigzag varint.
+func AppendLong(dst []byte, v int64) []byte {
+	u := uint64(v)<<1 ^ uint64(v>>63)
+	if u < 0x80 {
+		return append(dst, byte(u))
+	}
+	if u < 0x4000 {
+		return append(dst, byte(u)|0x80, byte(u>>7))
+	}
+	return binary.AppendUvarint(dst, u)
+}
+
+// AppendInt appends an int.
+func AppendInt(dst []byte, v int32) []byte { return AppendLong(dst, int64(v)) }
+
+// AppendBoolean appends a boolean.
+func AppendBoolean(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+// AppendFloat appends a float.
+func AppendFloat(dst []byte, v float32) []byte {
+	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+}
+
+// AppendDouble appends a double.
+func AppendDouble(dst []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+}
+
+// AppendBytes appends bytes with their length.
+func AppendBytes(dst, v []byte) []byte { return append(AppendLong(dst, int64(len(v))), v...) }
+
+// AppendString appends a string with its length in bytes.
+func AppendString(dst []byte, v string) []byte { return append(AppendLong(dst, int64(len(v))), v...) }
+
+// AppendUnion appends the branch of a union ["null", X] : 1 and the caller appends the X, or 0 for null.
+func AppendUnion(dst []byte, present bool) []byte {
+	if present {
+		return append(dst, 2)
+	}
+	return append(dst, 0)
+}
+
+// AppendCount starts an array or map of n items, which the caller appends; then comes AppendEnd. Nothing is appended
+// for an empty one, as its end says it all.
+func AppendCount(dst []byte, n int) []byte {
+	if n == 0 {
+		return dst
+	}
+	return AppendLong(dst, int64(n))
+}
+
+// AppendEnd ends an array or map.
+func AppendEnd(dst []byte) []byte { return append(dst, 0) }
