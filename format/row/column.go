@@ -98,6 +98,23 @@ func (c *Column) HasNulls() bool {
 // Value returns the bytes of row i of a StoreBytes column. They belong to the column.
 func (c *Column) Value(i int) []byte { return c.Bytes[c.Off[i]:c.Off[i+1]] }
 
+// Millis returns TIMESTAMP row i of any precision as milliseconds since the epoch (floor) and the nanoseconds within that
+// millisecond, which is Java's Timestamp.
+func (c *Column) Millis(i int) (millis int64, nanoOfMilli int32) {
+	v := c.I64[i]
+	switch {
+	case c.Type.Precision <= 3:
+		return v, 0
+	case c.Type.Precision <= 6:
+		millis = v / 1000
+		if v < millis*1000 {
+			millis--
+		}
+		return millis, int32(v-millis*1000) * 1000
+	}
+	return v, c.I32[i]
+}
+
 // AppendNull appends a null.
 func (c *Column) AppendNull() {
 	c.Nulls.Set(c.N)
