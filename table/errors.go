@@ -1,0 +1,26 @@
+package table
+
+import "errors"
+
+// Errors that callers act on; each is wrapped by errors that say what was being done and where.
+var (
+	// ErrConflict: another writer's commit contradicts this one. Read again and plan again, or replay.
+	ErrConflict = errors.New("conflict with another writer's commit")
+	// ErrUnknownOutcome: it is not known whether a commit happened. Look for (user, identifier) in newer snapshots; delete
+	// nothing until that is proven.
+	ErrUnknownOutcome = errors.New("it is not known whether the commit happened")
+	// ErrCorrupt: a metadata file is not what the format says. Stop this table and keep every file.
+	ErrCorrupt = errors.New("table is corrupt")
+	// ErrSchema: a schema or a schema change that is not possible.
+	ErrSchema = errors.New("schema is not valid")
+	// ErrOption: an option that is unknown, malformed, not changeable or not supported (usage).
+	ErrOption = errors.New("option is not valid")
+	// ErrNoTable: there is no table at the path.
+	ErrNoTable = errors.New("table does not exist")
+	// ErrTableExists: there is a table at the path already.
+	ErrTableExists = errors.New("table exists already")
+	// ErrNewerFormat: the table was written in a version of the format that this program does not know.
+	ErrNewerFormat = errors.New("table is of a newer format")
+	// ErrFenced: another instance with our commit user has committed.
+	ErrFenced = errors.New("another instance writes this table")
+)

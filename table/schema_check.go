@@ -1,0 +1,4 @@
+package table
+
+// Validate checks the schema as Java's SchemaValidation.
+func (s *Schema) Validate() error { return s.checkShape() }
