@@ -1,23 +1,11 @@
 package row
 
+import "math"
+
 // Int128 is a signed 128-bit integer in two's complement: the unscaled value of a wide DECIMAL.
 type Int128 struct {
 	Hi int64
 	Lo uint64
-}
-
-// Bitmap has one bit a row, least significant first. Bits past its end are 0.
-type Bitmap []uint64
-
-// Get returns bit i.
-func (m Bitmap) Get(i int) bool { return i>>6 < len(m) && m[i>>6]>>(uint(i)&63)&1 == 1 }
-
-// Set sets bit i and grows the bitmap when needed.
-func (m *Bitmap) Set(i int) {
-	for i>>6 >= len(*m) {
-		*m = append(*m, 0)
-	}
-	(*m)[i>>6] |= 1 << (uint(i) & 63)
 }
 
 // Column is one typed vector. Exactly the slices that its type's Store names are in use, and each has an entry for null
@@ -164,6 +152,26 @@ func (c *Column) AppendNanos(millis int64, nanoOfMilli int32) {
 	c.N++
 }
 
+// AppendMillis appends a TIMESTAMP of any precision given as Millis returns it; digits beyond the column's unit are cut.
+// It reports false, and appends nothing, when nanoOfMilli is no part of a millisecond or the value doesn't fit.
+func (c *Column) AppendMillis(millis int64, nanoOfMilli int32) bool {
+	if nanoOfMilli < 0 || nanoOfMilli > 999999 {
+		return false
+	}
+	switch {
+	case c.Type.Precision <= 3:
+		c.AppendI64(millis)
+	case c.Type.Precision <= 6:
+		if millis > math.MaxInt64/1000-1 || millis < math.MinInt64/1000 {
+			return false
+		}
+		c.AppendI64(millis*1000 + int64(nanoOfMilli/1000))
+	default:
+		c.AppendNanos(millis, nanoOfMilli)
+	}
+	return true
+}
+
 // AppendBytes appends a copy of v to a StoreBytes column.
 func (c *Column) AppendBytes(v []byte) {
 	c.Bytes = append(c.Bytes, v...)
@@ -220,13 +228,6 @@ func (c *Column) AppendFrom(src *Column, i int) {
 		}
 	}
 	c.N++
-}
-
-// AppendRange copies rows from to to of src, a column of the same store.
-func (c *Column) AppendRange(src *Column, from, to int) {
-	for i := from; i < to; i++ {
-		c.AppendFrom(src, i)
-	}
 }
 
 // MemBytes returns about how much memory the values take.
