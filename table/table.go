@@ -28,6 +28,7 @@ type Table struct {
 	fs      fs.FileSystem
 	path    string
 	dynamic Options
+	meta    meta
 
 	mu      sync.RWMutex // guards what is below
 	schema  *Schema
