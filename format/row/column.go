@@ -162,10 +162,11 @@ func (c *Column) AppendMillis(millis int64, nanoOfMilli int32) bool {
 	case c.Type.Precision <= 3:
 		c.AppendI64(millis)
 	case c.Type.Precision <= 6:
-		if millis > math.MaxInt64/1000-1 || millis < math.MinInt64/1000 {
+		v := millis*1000 + int64(nanoOfMilli/1000)
+		if millis > math.MaxInt64/1000 || millis < math.MinInt64/1000-1 || (millis < 0) != (v < 0) {
 			return false
 		}
-		c.AppendI64(millis*1000 + int64(nanoOfMilli/1000))
+		c.AppendI64(v)
 	default:
 		c.AppendNanos(millis, nanoOfMilli)
 	}
