@@ -106,3 +106,13 @@ func parseMap(s string) (map[string]string, error) {
 	}
 	return m, nil
 }
+
+// parseEnum takes any case, as Java does.
+func parseEnum(s string, values []string) (string, error) {
+	for _, v := range values {
+		if strings.EqualFold(s, v) {
+			return v, nil
+		}
+	}
+	return "", fmt.Errorf("%q is none of %s", s, strings.Join(values, ", "))
+}

@@ -60,12 +60,12 @@ type Key struct {
 	Status  Status
 	// Immutable options can't be changed or removed once the table has a snapshot.
 	Immutable bool
-	// Min is the least value of a number, where Java or we check one.
+	// Min is the least value of a number or a size.
 	Min *int64
-	// refuse tells why a value stops writers, "" when it doesn't.
-	refuse func(value string) string
-
-	group string
+	// limit says in a few words which values stop writers, refuses tells of one.
+	limit   string
+	refuses func(value string) bool
+	check   func(value string) error
 }
 
 // Get returns the text of an option: its own key, else an alias, else the default.
@@ -100,12 +100,12 @@ func (o Options) Int(k *Key) int { return int(o.Int64(k)) }
 
 // Int64 returns a number.
 func (o Options) Int64(k *Key) int64 {
-	return parsed(o, k, func(s string) (int64, error) { return strconv.ParseInt(strings.TrimSpace(s), 10, 64) })
+	return parsed(o, k, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
 }
 
 // Float returns a floating-point number.
 func (o Options) Float(k *Key) float64 {
-	return parsed(o, k, func(s string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(s), 64) })
+	return parsed(o, k, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 }
 
 // Bool returns a truth value.
@@ -119,6 +119,11 @@ func (o Options) Duration(k *Key) time.Duration { return parsed(o, k, ParseDurat
 
 // Map returns the pairs of a value such as "0:avro,3:parquet".
 func (o Options) Map(k *Key) map[string]string { return parsed(o, k, parseMap) }
+
+// Enum returns a value of an enum in lower case.
+func (o Options) Enum(k *Key) string {
+	return parsed(o, k, func(s string) (string, error) { return parseEnum(s, k.Values) })
+}
 
 // List returns the elements of a comma-separated value, nil when there are none.
 func (o Options) List(k *Key) []string {
