@@ -103,7 +103,7 @@ func (b *BlockReader) next() (int64, []byte, error) {
 }
 
 // maxHeader bounds the metadata. A schema of a thousand columns takes about 100 kB.
-const maxHeader = 64 << 20
+const maxHeader = 16 << 20
 
 func (b *BlockReader) readHeader() error {
 	for n := int64(readAhead); ; n *= 4 {

@@ -71,6 +71,9 @@ func (b *BlockWriter) endDatum() error {
 	if len(b.buf) < blockBytes {
 		return b.err
 	}
+	if len(b.buf) >= maxBlockBytes && b.err == nil {
+		b.err = fmt.Errorf("a record of about %d bytes is too large for an Avro block", len(b.buf))
+	}
 	return b.flush()
 }
 

@@ -28,12 +28,13 @@ const (
 // maxBlockBytes bounds a block after decompression. Offsets in a column are 32 bits wide, so nothing needs more.
 const maxBlockBytes = 1 << 31
 
-// maxExpansion is more than any codec here can win: a zstd block of 128 KiB of one byte takes 4 bytes. What a frame
-// says about its size is believed only up to that.
-const maxExpansion = 1 << 16
-
-// minBlockLimit is allowed to every block whatever its compressed size.
-const minBlockLimit = 1 << 20
+// blockLimit is how large a block of n compressed bytes may become: what a frame says of its size is believed only up to
+// that. A zstd block of 128 KiB of one byte takes 4 bytes, so small blocks may win much; a large one that wins more than
+// usual is made to hurt.
+func blockLimit(n int) int {
+	const atLeast, much, most, usual = 1 << 20, 256 << 20, 1 << 16, 64
+	return min(maxBlockBytes, max(atLeast, min(n*most, much), n*usual))
+}
 
 // compressor appends the compressed form of src to dst. Not safe for concurrent use.
 type compressor interface {
@@ -156,7 +157,7 @@ var zstdDecoders = sync.Pool{New: func() any {
 
 // decompress returns the plain bytes of src, in buf when they fit. Damage wraps format.ErrCorrupt.
 func decompress(codec string, buf, src []byte) ([]byte, error) {
-	limit := min(maxBlockBytes, max(minBlockLimit, len(src)*maxExpansion))
+	limit := blockLimit(len(src))
 	var out []byte
 	var err error
 	switch codec {
@@ -222,7 +223,7 @@ func decompressSnappy(buf, src []byte, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n > min(limit, max(minBlockLimit, 32*len(src))) {
+	if n > limit || n > 32*len(src) { // a copy of 64 bytes takes 3
 		return nil, errTooBig
 	}
 	if cap(buf) < n {

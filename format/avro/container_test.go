@@ -69,7 +69,7 @@ func TestContainerGivesBackEveryRecord(t *testing.T) {
 
 func TestTruncatedContainerIsCorrupt(t *testing.T) {
 	for _, codec := range writeCodecs {
-		file := longFile(t, codec, 20000)
+		file := longFile(t, codec, 10000)
 		whole := map[int]bool{} // ends of blocks
 		r, err := NewBlockReader(bytes.NewReader(file), int64(len(file)))
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestTruncatedContainerIsCorrupt(t *testing.T) {
 			}
 		}
 		require.Greater(t, len(whole), 3)
-		for n := 0; n < len(file); n += 1 + n/100 {
+		for n := 0; n < len(file); n += 1 + n/25 {
 			_, err := readLongFile(t, file[:n])
 			if !whole[n] {
 				require.ErrorIs(t, err, format.ErrCorrupt, "%s cut at %d", codec, n)

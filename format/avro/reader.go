@@ -1,0 +1,121 @@
+package avro
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/paimon-go/paimon-go/format"
+	"github.com/paimon-go/paimon-go/format/row"
+)
+
+const (
+	defaultBatchRows = 4096
+	// maxBatchBytes of encoded rows complete a batch, so that the 32-bit offsets of a column suffice.
+	maxBatchBytes = 32 << 20
+)
+
+// NewReader implements format.Format. The Reader also has Rows, the number of rows given so far: as nothing in a
+// container says how many there should be, whoever knows compares it after io.EOF.
+func (avroFormat) NewReader(r io.ReaderAt, size int64, s format.ReadSpec) (format.Reader, error) {
+	blocks, err := NewBlockReader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := ParseSchema(blocks.Schema())
+	if err != nil {
+		return nil, err
+	}
+	f := &fileReader{blocks: blocks, batchRows: s.BatchRows}
+	if f.batchRows <= 0 {
+		f.batchRows = defaultBatchRows
+	}
+	// Java also reads a file whose records are in a union with null.
+	schema, f.rootNull = schema.NonNull()
+	if schema.Kind != KindRecord {
+		return nil, fmt.Errorf("avro file of %s, not of records: %w", schema.Kind, format.ErrCorrupt)
+	}
+	if err := f.root.initRecord(schema, s.Type.Fields, ""); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+type fileReader struct {
+	blocks    *BlockReader
+	root      columnDecoder
+	rootNull  int
+	batchRows int
+	d         Decoder
+	left      int64 // rows of the block at hand
+	rows      int64
+	err       error
+}
+
+// Next implements format.Reader.
+func (f *fileReader) Next(dst *row.Batch) error {
+	dst.Reset()
+	if f.err == nil {
+		f.err = f.next(dst)
+	}
+	if f.err != nil && !(errors.Is(f.err, io.EOF) && dst.N > 0) {
+		dst.Reset()
+		return f.err
+	}
+	f.rows += int64(dst.N)
+	return nil
+}
+
+// next fills dst. It returns io.EOF at the end of the file, also with rows.
+func (f *fileReader) next(dst *row.Batch) error {
+	f.root.bindKids(dst.Cols)
+	for budget := maxBatchBytes; dst.N < f.batchRows && budget > 0; {
+		if f.left == 0 {
+			if err := f.nextBlock(); err != nil {
+				return err
+			}
+		}
+		before := f.d.Len()
+		for f.left > 0 && dst.N < f.batchRows && before-f.d.Len() < budget {
+			if f.rootNull >= 0 && f.root.isNullRoot(&f.d, f.rootNull) {
+				f.d.fail("null instead of a row")
+			}
+			f.root.readFields(&f.d, dst.Cols)
+			if f.d.err != nil {
+				return fmt.Errorf("row %d, avro block at offset %d: %w", f.rows+int64(dst.N), f.blocks.BlockOffset(), f.d.err)
+			}
+			f.left--
+			dst.N++
+		}
+		budget -= before - f.d.Len()
+	}
+	return nil
+}
+
+func (f *fileReader) nextBlock() error {
+	if n := f.d.Len(); n > 0 {
+		return fmt.Errorf("avro block at offset %d: %d bytes after its last row: %w", f.blocks.BlockOffset(), n, format.ErrCorrupt)
+	}
+	n, data, err := f.blocks.Next()
+	if err != nil {
+		return err
+	}
+	f.d.Reset(data)
+	f.left = n
+	return nil
+}
+
+// isNullRoot reads the branch of the union around a row.
+func (c *columnDecoder) isNullRoot(d *Decoder, null int) bool { return d.Long() == int64(null) }
+
+// Rows returns the number of rows given so far.
+func (f *fileReader) Rows() int64 { return f.rows }
+
+// Close implements format.Reader.
+func (f *fileReader) Close() error {
+	if f.err == nil {
+		f.err = errors.New("the Avro reader is closed")
+	}
+	f.d.Reset(nil)
+	return nil
+}
