@@ -1,0 +1,152 @@
+package lsm
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Budget bounds the memory of write buffers: one of the process with one of each table beneath it. It counts bytes and
+// holds none. Safe for concurrent use.
+//
+// Who asks and is refused presses the budget, so that the owner of the largest buffers seals some for the flush pool, and
+// waits on Freed. Memory counts until the rows in it are on disk, so a flush that is slower than its source ends in that
+// wait, and in nothing else.
+type Budget struct {
+	limit  int64
+	used   atomic.Int64
+	parent *Budget
+
+	waiting atomic.Bool // somebody may be waiting on freed; only the root's is used
+	mu      sync.Mutex
+	freed   chan struct{}       // guarded by mu; closed and dropped by the next Free
+	owners  map[*owner]struct{} // guarded by mu
+}
+
+// owner holds buffers under a budget.
+type owner struct {
+	active func() int64 // bytes that seal could free
+	seal   func()       // asks for sealing; returns at once
+}
+
+// NewBudget returns the budget of a process, of limit bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+
+// Child returns a budget beneath b, of at most limit bytes. What it takes counts in b too.
+func (b *Budget) Child(limit int64) *Budget { return &Budget{limit: limit, parent: b} }
+
+// Limit returns the bytes that may be taken: the least limit from b to the root.
+func (b *Budget) Limit() int64 {
+	if b.parent != nil {
+		return min(b.limit, b.parent.Limit())
+	}
+	return b.limit
+}
+
+// Used returns the bytes taken.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// Short reports whether less than a quarter is left, here or above: time to seal, before anybody has to wait.
+func (b *Budget) Short() bool {
+	return b.used.Load() > b.limit-b.limit/4 || b.parent != nil && b.parent.Short()
+}
+
+// TryTake takes n bytes, or nothing and reports false.
+func (b *Budget) TryTake(n int64) bool {
+	if b.used.Add(n) > b.limit {
+		b.used.Add(-n)
+		return false
+	}
+	if b.parent != nil && !b.parent.TryTake(n) {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+// Take takes n bytes even beyond the limit: small change that goes with a TryTake, or what keeps a row going that is
+// larger than the whole budget.
+func (b *Budget) Take(n int64) {
+	for ; b != nil; b = b.parent {
+		b.used.Add(n)
+	}
+}
+
+// Free gives n bytes back and wakes all who wait on Freed.
+func (b *Budget) Free(n int64) {
+	for {
+		b.used.Add(-n)
+		if b.parent == nil {
+			break
+		}
+		b = b.parent
+	}
+	if b.waiting.Load() {
+		b.mu.Lock()
+		if b.freed != nil {
+			close(b.freed)
+			b.freed = nil
+		}
+		b.waiting.Store(false)
+		b.mu.Unlock()
+	}
+}
+
+// Freed returns a channel that is closed by the next Free anywhere in the process. Get it before the TryTake that it
+// follows, or a Free in between is missed.
+func (b *Budget) Freed() <-chan struct{} {
+	for b.parent != nil {
+		b = b.parent
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.freed == nil {
+		b.freed = make(chan struct{})
+	}
+	b.waiting.Store(true)
+	return b.freed
+}
+
+// Attach makes an owner of buffers known, whom Press may ask to seal: active says how many bytes that could free, seal
+// must return at once. The returned function ends it.
+func (b *Budget) Attach(active func() int64, seal func()) (detach func()) {
+	o := &owner{active, seal}
+	for p := b; p != nil; p = p.parent {
+		p.mu.Lock()
+		if p.owners == nil {
+			p.owners = map[*owner]struct{}{}
+		}
+		p.owners[o] = struct{}{}
+		p.mu.Unlock()
+	}
+	return func() {
+		for p := b; p != nil; p = p.parent {
+			p.mu.Lock()
+			delete(p.owners, o)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Press asks the owner of the most unsealed bytes to seal: of this table when the table's share is what is short, else of
+// the process. It reports false when there is nobody who could.
+func (b *Budget) Press(n int64) bool {
+	for b.parent != nil && b.used.Load()+n <= b.limit {
+		b = b.parent
+	}
+	var (
+		most int64
+		best *owner
+	)
+	b.mu.Lock()
+	for o := range b.owners {
+		if a := o.active(); a > most {
+			most, best = a, o
+		}
+	}
+	b.mu.Unlock()
+	if best == nil {
+		return false
+	}
+	best.seal()
+	return true
+}

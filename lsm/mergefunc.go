@@ -1,0 +1,101 @@
+package lsm
+
+import (
+	"fmt"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// MergeFunc folds the records of one key into at most one. They come from the oldest to the newest: in the order of the
+// user-defined sequence and then of the sequence number. It is asked only when a key has more than one record: a single
+// one stays as it is, as in Java (ReducerMergeFunctionWrapper), so that a lone -D is written as -D under every engine.
+// Not safe for concurrent use.
+type MergeFunc interface {
+	// Reset begins a key.
+	Reset()
+	// Add takes record i of kv, which may change once Add has returned.
+	Add(kv *KeyValues, i int) error
+	// Result appends the outcome, if there is one, to out.
+	Result(out *KeyValues) error
+}
+
+// NewMergeFunc returns the merge function of a table's rows of type t, or an error that wraps table.ErrOption for a
+// merge engine that is not supported.
+func NewMergeFunc(t *row.Type, o table.Options) (MergeFunc, error) {
+	if e := o.Get(table.KeyMergeEngine); e != "deduplicate" {
+		return nil, fmt.Errorf("merge-engine=%s is not supported, only deduplicate: %w", e, table.ErrOption)
+	}
+	return NewDeduplicate(t, o.Bool(table.KeyIgnoreDelete)), nil
+}
+
+// Deduplicate keeps the last record with its own kind and sequence number.
+type Deduplicate struct {
+	last         *KeyValues
+	ignoreDelete bool
+}
+
+// NewDeduplicate returns the function for rows of type t. With ignoreDelete retracts (-U and -D) are skipped.
+func NewDeduplicate(t *row.Type, ignoreDelete bool) *Deduplicate {
+	return &Deduplicate{last: NewKeyValues(t), ignoreDelete: ignoreDelete}
+}
+
+// Reset begins a key.
+func (d *Deduplicate) Reset() { d.last.Reset() }
+
+// Add takes a record.
+func (d *Deduplicate) Add(kv *KeyValues, i int) error {
+	if d.ignoreDelete && kv.Rows.Kinds[i].IsRetract() {
+		return nil
+	}
+	d.last.Reset()
+	d.last.AppendRange(kv, i, i+1)
+	return nil
+}
+
+// Result appends the last record, if any was kept.
+func (d *Deduplicate) Result(out *KeyValues) error {
+	out.AppendRange(d.last, 0, d.last.Len())
+	return nil
+}
+
+// reducer feeds a merge function with a stream of records in order, key by key.
+type reducer struct {
+	merge MergeFunc
+	first *KeyValues // the key's first record
+	n     int        // records of the key so far
+}
+
+// add takes record i of kv; newKey tells that its key is not that of the record before.
+func (r *reducer) add(kv *KeyValues, i int, newKey bool, out *KeyValues) error {
+	if newKey {
+		if err := r.finish(out); err != nil {
+			return err
+		}
+		r.first.AppendRange(kv, i, i+1)
+		r.n = 1
+		return nil
+	}
+	if r.n == 1 {
+		r.merge.Reset()
+		if err := r.merge.Add(r.first, 0); err != nil {
+			return err
+		}
+	}
+	r.n++
+	return r.merge.Add(kv, i)
+}
+
+// finish appends the outcome of the key under way.
+func (r *reducer) finish(out *KeyValues) error {
+	n := r.n
+	r.n = 0
+	if n == 1 {
+		out.AppendRange(r.first, 0, 1)
+	}
+	r.first.Reset()
+	if n > 1 {
+		return r.merge.Result(out)
+	}
+	return nil
+}
