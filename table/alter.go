@@ -109,9 +109,3 @@ func (t *Table) Alter(ctx context.Context, changes ...SchemaChange) (*Schema, er
 	}
 	return nil, fmt.Errorf("altering %s: %w: another schema came first %d times", t.path, ErrConflict, maxAlterRaces)
 }
-
-// Apply returns the schema that follows s after the changes, s itself when they change nothing. frozen tells that the table
-// has snapshots.
-func (s *Schema) Apply(frozen bool, changes ...SchemaChange) (*Schema, error) {
-	return nil, fmt.Errorf("%w: not yet", ErrSchema)
-}

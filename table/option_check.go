@@ -204,7 +204,7 @@ func checkChange(stored Options, name, value string) error {
 		if stored.Int(k) == -1 || now.Int(k) == -1 {
 			return bad("tables with dynamic buckets stay so")
 		}
-	case KeyDeletionVectors:
+	case KeyDeletionVectorsEnabled:
 		if stored.Bool(k) != now.Bool(k) && !stored.Bool(KeyDeletionVectorsModifiable) {
 			return bad("deletion-vectors.modifiable is not set")
 		}

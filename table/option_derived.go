@@ -19,15 +19,15 @@ func NumLevels(o Options) int {
 	if o.Has(KeyNumLevels) {
 		return o.Int(KeyNumLevels)
 	}
-	return int(min(int64(o.Int(KeyCompactionTrigger))+1, math.MaxInt32))
+	return int(min(int64(o.Int(KeyNumSortedRunCompactionTrigger))+1, math.MaxInt32))
 }
 
 // StopTrigger is the number of sorted runs from which on a compacting writer waits.
 func StopTrigger(o Options) int {
-	trigger := o.Int64(KeyCompactionTrigger)
+	trigger := o.Int64(KeyNumSortedRunCompactionTrigger)
 	stop := trigger + 3
-	if o.Has(KeyStopTrigger) {
-		stop = o.Int64(KeyStopTrigger)
+	if o.Has(KeyNumSortedRunStopTrigger) {
+		stop = o.Int64(KeyNumSortedRunStopTrigger)
 	}
 	return int(min(max(stop, trigger), math.MaxInt32))
 }
@@ -44,7 +44,7 @@ func Compression(o Options, level int) string {
 
 // ChangelogFormat is the format of changelog files of a level.
 func ChangelogFormat(o Options, level int) string {
-	if f := o.Get(KeyChangelogFormat); f != "" {
+	if f := o.Get(KeyChangelogFileFormat); f != "" {
 		return strings.ToLower(f)
 	}
 	return FileFormat(o, level)
@@ -52,7 +52,7 @@ func ChangelogFormat(o Options, level int) string {
 
 // ChangelogCompression is the compression of changelog files of a level.
 func ChangelogCompression(o Options, level int) string {
-	if c := o.Get(KeyChangelogCompression); c != "" {
+	if c := o.Get(KeyChangelogFileCompression); c != "" {
 		return c
 	}
 	return Compression(o, level)
@@ -62,21 +62,21 @@ func ChangelogCompression(o Options, level int) string {
 // StatsCollectorFactories: a mode of the column's own first; with data-file.thin-mode, key columns keep bounds of 128
 // characters, as readers take the key's statistics from them.
 func StatsModes(o Options, s *Schema, level int) []string {
-	return statsModes(o, s, perLevel(o, KeyStatsModePerLevel, KeyStatsMode, level))
+	return statsModes(o, s, perLevel(o, KeyMetadataStatsModePerLevel, KeyMetadataStatsMode, level))
 }
 
 // ChangelogStatsModes is StatsModes for changelog files.
 func ChangelogStatsModes(o Options, s *Schema, level int) []string {
-	if m := o.Get(KeyChangelogStats); m != "" {
+	if m := o.Get(KeyChangelogFileStatsMode); m != "" {
 		return statsModes(o, s, m)
 	}
 	return StatsModes(o, s, level)
 }
 
 func statsModes(o Options, s *Schema, mode string) []string {
-	keep := o.Int(KeyStatsKeepFirst)
+	keep := o.Int(KeyMetadataStatsKeepFirstNColumns)
 	isKey := make([]bool, len(s.Fields))
-	if o.Bool(KeyDataFileThin) {
+	if o.Bool(KeyDataFileThinMode) {
 		for _, i := range s.KeyIndexes() {
 			isKey[i] = true
 		}

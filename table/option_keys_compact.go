@@ -2,23 +2,23 @@ package table
 
 // Compaction. Writers with write-only=true don't compact; a dedicated compaction, ours or Java's, reads these.
 var (
-	KeyCompactionTrigger = define(Int, "num-sorted-run.compaction-trigger", "5", "Sorted runs of a bucket from which on it is compacted.").atLeast(1).stored()
-	KeyStopTrigger       = define(Int, "num-sorted-run.stop-trigger", "",
+	KeyNumSortedRunCompactionTrigger = define(Int, "num-sorted-run.compaction-trigger", "5", "Sorted runs of a bucket from which on it is compacted.").atLeast(1).stored()
+	KeyNumSortedRunStopTrigger       = define(Int, "num-sorted-run.stop-trigger", "",
 		"Sorted runs from which on a compacting writer waits; the compaction trigger plus 3 when not set.").stored()
-	KeyNumLevels             = define(Int, "num-levels", "", "Levels of the merge tree; the compaction trigger plus 1 when not set.").atLeast(2).stored()
-	KeySizeAmplification     = define(Int, "compaction.max-size-amplification-percent", "200", "Share of newer data over the last level that starts a full compaction.").stored()
-	KeySizeRatio             = define(Int, "compaction.size-ratio", "1", "Percentage by which runs may differ and still be merged together.").stored()
-	KeyOptimizationInterval  = define(Duration, "compaction.optimization-interval", "", "Pause between full compactions of a bucket.").stored()
-	KeyTotalSizeThreshold    = define(Size, "compaction.total-size-threshold", "", "Buckets below this size are compacted in full.").stored()
-	KeyIncrementalThreshold  = define(Size, "compaction.incremental-size-threshold", "", "Data above the last level from which on compaction is full.").stored()
-	KeyForceUpLevel0         = define(Bool, "compaction.force-up-level-0", "false", "Each compaction takes all of level 0.").stored()
-	KeyForceRewriteAll       = define(Bool, "compaction.force-rewrite-all-files", "false", "Full compaction rewrites every file.").stored()
-	KeySmallFileRatio        = define(Double, "compaction.small-file-ratio", "0.7", "Share of target-file-size below which a file is small.").since("2.0").stored()
-	KeyOffPeakStart          = define(Int, "compaction.offpeak.start.hour", "-1", "First hour of the quiet time, -1 for none.").stored()
-	KeyOffPeakEnd            = define(Int, "compaction.offpeak.end.hour", "-1", "Hour at which it ends.").stored()
-	KeyOffPeakRatio          = define(Int, "compaction.offpeak-ratio", "0", "Percentage added to compaction.size-ratio in it.").stored()
-	KeySkipExpiredPartitions = define(Bool, "compaction.skip-expired-partitions", "false", "Compaction leaves expired partitions alone.").since("2.0").stored()
-	KeyFullCompactionDelta   = define(Int, "full-compaction.delta-commits", "", "Commits between full compactions.").stored()
+	KeyNumLevels                             = define(Int, "num-levels", "", "Levels of the merge tree; the compaction trigger plus 1 when not set.").atLeast(2).stored()
+	KeyCompactionMaxSizeAmplificationPercent = define(Int, "compaction.max-size-amplification-percent", "200", "Share of newer data over the last level that starts a full compaction.").stored()
+	KeyCompactionSizeRatio                   = define(Int, "compaction.size-ratio", "1", "Percentage by which runs may differ and still be merged together.").stored()
+	KeyCompactionOptimizationInterval        = define(Duration, "compaction.optimization-interval", "", "Pause between full compactions of a bucket.").stored()
+	KeyCompactionTotalSizeThreshold          = define(Size, "compaction.total-size-threshold", "", "Buckets below this size are compacted in full.").stored()
+	KeyCompactionIncrementalSizeThreshold    = define(Size, "compaction.incremental-size-threshold", "", "Data above the last level from which on compaction is full.").stored()
+	KeyCompactionForceUpLevel0               = define(Bool, "compaction.force-up-level-0", "false", "Each compaction takes all of level 0.").stored()
+	KeyCompactionForceRewriteAllFiles        = define(Bool, "compaction.force-rewrite-all-files", "false", "Full compaction rewrites every file.").stored()
+	KeyCompactionSmallFileRatio              = define(Double, "compaction.small-file-ratio", "0.7", "Share of target-file-size below which a file is small.").since("2.0").stored()
+	KeyCompactionOffpeakStartHour            = define(Int, "compaction.offpeak.start.hour", "-1", "First hour of the quiet time, -1 for none.").stored()
+	KeyCompactionOffpeakEndHour              = define(Int, "compaction.offpeak.end.hour", "-1", "Hour at which it ends.").stored()
+	KeyCompactionOffpeakRatio                = define(Int, "compaction.offpeak-ratio", "0", "Percentage added to compaction.size-ratio in it.").stored()
+	KeyCompactionSkipExpiredPartitions       = define(Bool, "compaction.skip-expired-partitions", "false", "Compaction leaves expired partitions alone.").since("2.0").stored()
+	KeyFullCompactionDeltaCommits            = define(Int, "full-compaction.delta-commits", "", "Commits between full compactions.").stored()
 
 	_ = define(Bool, "commit.force-compact", "false", "A compacting writer waits for its compaction before each commit.").stored()
 	_ = define(Bool, "overwrite-upgrade", "true", "INSERT OVERWRITE may put files into the last level.").stored()
@@ -31,7 +31,7 @@ var (
 var (
 	KeyChangelogProducer = define(String, "changelog-producer", "none", "What makes the changelog that streaming readers see.").
 				oneOf("none", "input", "full-compaction", "lookup").onlyValues("none")
-	KeyChangelogDeduplicate = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.").stored()
+	KeyChangelogProducerRowDeduplicate = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.").stored()
 
 	_ = define(String, "changelog-producer.row-deduplicate-ignore-fields", "", "Columns that don't count as a change there.").stored()
 	_ = define(Bool, "force-lookup", "false", "Compaction looks up old rows in any case.").immutable().stored()
@@ -57,8 +57,8 @@ var (
 
 // Deletion vectors.
 var (
-	KeyDeletionVectors = define(Bool, "deletion-vectors.enabled", "false", "Deleted rows are marked beside the files instead of merged away.").
-				refused("rows of a writer would stay invisible until a Java compaction, deletion vectors are not supported")
+	KeyDeletionVectorsEnabled = define(Bool, "deletion-vectors.enabled", "false", "Deleted rows are marked beside the files instead of merged away.").
+					refused("rows of a writer would stay invisible until a Java compaction, deletion vectors are not supported")
 
 	KeyDeletionVectorsModifiable = define(Bool, "deletion-vectors.modifiable", "false", "deletion-vectors.enabled may be changed on a table with data.").stored()
 	_                            = define(Size, "deletion-vector.index-file.target-size", "2 mb", "Size of index files of append tables.").stored()

@@ -2,12 +2,12 @@ package table
 
 // Expiry, tags and partitions. Writers with write-only=true leave these to maintenance jobs, as in Java.
 var (
-	KeySnapshotRetainMin  = define(Int, "snapshot.num-retained.min", "10", "Snapshots that are kept in any case.").atLeast(1).stored()
-	KeySnapshotRetainMax  = define(Int, "snapshot.num-retained.max", "2147483647", "Most snapshots that are kept.").atLeast(1).stored()
-	KeySnapshotRetainTime = define(Duration, "snapshot.time-retained", "1 h", "Age up to which snapshots are kept.").stored()
-	KeyChangelogRetainMin = define(Int, "changelog.num-retained.min", "", "As snapshot.num-retained.min for changelogs.").atLeast(1).stored()
-	KeyChangelogRetainMax = define(Int, "changelog.num-retained.max", "", "As snapshot.num-retained.max for changelogs.").atLeast(1).stored()
-	KeyPartitionExpire    = define(Duration, "partition.expiration-time", "", "Age at which partitions are dropped.").stored()
+	KeySnapshotNumRetainedMin  = define(Int, "snapshot.num-retained.min", "10", "Snapshots that are kept in any case.").atLeast(1).stored()
+	KeySnapshotNumRetainedMax  = define(Int, "snapshot.num-retained.max", "2147483647", "Most snapshots that are kept.").atLeast(1).stored()
+	KeySnapshotTimeRetained    = define(Duration, "snapshot.time-retained", "1 h", "Age up to which snapshots are kept.").stored()
+	KeyChangelogNumRetainedMin = define(Int, "changelog.num-retained.min", "", "As snapshot.num-retained.min for changelogs.").atLeast(1).stored()
+	KeyChangelogNumRetainedMax = define(Int, "changelog.num-retained.max", "", "As snapshot.num-retained.max for changelogs.").atLeast(1).stored()
+	KeyPartitionExpirationTime = define(Duration, "partition.expiration-time", "", "Age at which partitions are dropped.").stored()
 
 	_ = define(Int, "snapshot.expire.limit", "50", "Most snapshots that one expiry removes.").stored()
 	_ = define(String, "snapshot.expire.execution-mode", "sync", "Whether commits wait for expiry.").oneOf("sync", "async").stored()
@@ -59,10 +59,10 @@ var (
 
 // The sink.
 var (
-	KeySinkParallelism   = define(Int, "sink.parallelism", "", "Writer shards of a table; the number of CPUs when not set.").atLeast(1)
-	KeySinkManagedMemory = define(Bool, "sink.use-managed-memory-allocator", "false",
+	KeySinkParallelism               = define(Int, "sink.parallelism", "", "Writer shards of a table; the number of CPUs when not set.").atLeast(1)
+	KeySinkUseManagedMemoryAllocator = define(Bool, "sink.use-managed-memory-allocator", "false",
 		"All tables of the process share one buffer of sink.managed.writer-buffer-memory.")
-	KeySinkManagedBuffer = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1)
+	KeySinkManagedWriterBufferMemory = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1)
 
 	_ = define(Bool, "precommit-compact", "false", "Small changelog files are merged before a commit.").alias("changelog.precommit-compact").stored()
 	_ = define(Int, "changelog.precommit-compact.thread-num", "", "Threads of that.").stored()

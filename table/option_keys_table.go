@@ -8,7 +8,7 @@ var (
 			only("writers need a number above 0", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n > 0 })
 	KeyBucketKey = define(String, "bucket-key", "",
 		"Columns that are hashed to a bucket, separated by commas; the primary key without the partition keys when not set.").immutable()
-	KeyBucketFunction = define(String, "bucket-function.type", "default",
+	KeyBucketFunctionType = define(String, "bucket-function.type", "default",
 		"Hash of the bucket key: default (of the row's bytes), mod (of one INT or BIGINT column), hive.").
 		oneOf("default", "mod", "hive").immutable()
 	KeyPrimaryKey = define(String, "primary-key", "",
@@ -28,9 +28,9 @@ var (
 
 	KeyAddColumnBeforePartition = define(Bool, "add-column-before-partition", "false",
 		"New columns go before the first partition column instead of to the end.")
-	KeyNullToNotNullDisabled = define(Bool, "alter-column-null-to-not-null.disabled", "true",
+	KeyAlterColumnNullToNotNullDisabled = define(Bool, "alter-column-null-to-not-null.disabled", "true",
 		"Columns that may be null can't be altered to NOT NULL.")
-	KeyDisableExplicitCast = define(Bool, "disable-explicit-type-casting", "false",
+	KeyDisableExplicitTypeCasting = define(Bool, "disable-explicit-type-casting", "false",
 		"Column types can only be altered by casts that lose nothing.")
 
 	_ = define(Bool, "bucket-append-ordered", "true", "Order within the buckets of append tables.").stored()
@@ -80,9 +80,9 @@ var (
 	KeyIgnoreUpdateBefore = define(Bool, "ignore-update-before", "false", "Rows of kind -U are dropped. Can't be switched off later.")
 	KeySequenceField      = define(String, "sequence.field", "",
 		"Columns, separated by commas, that order the versions of a key; the order of arrival decides between equal ones.")
-	KeySequenceSortOrder = define(String, "sequence.field.sort-order", "ascending", "Whether the largest or the smallest value of sequence.field wins.").
-				oneOf("ascending", "descending")
-	KeyRowKindField = define(String, "rowkind.field", "", "Column that holds the row kind as +I, -U, +U or -D.").immutable()
+	KeySequenceFieldSortOrder = define(String, "sequence.field.sort-order", "ascending", "Whether the largest or the smallest value of sequence.field wins.").
+					oneOf("ascending", "descending")
+	KeyRowkindField = define(String, "rowkind.field", "", "Column that holds the row kind as +I, -U, +U or -D.").immutable()
 
 	_ = define(Bool, "sequence.snapshot-ordering", "false", "The snapshot's id orders the versions of a key.").since("2.0").immutable().
 		refused("sequence numbers are given by the writer here")
