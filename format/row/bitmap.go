@@ -96,3 +96,18 @@ func (m *Bitmap) truncate(n int) {
 		}
 	}
 }
+
+// Next returns the position of the first bit from from on that is set, or is not, as asked; to when there is none before.
+func (m Bitmap) Next(from, to int, set bool) int {
+	for from < to {
+		w := m.word(from)
+		if !set {
+			w = ^w
+		}
+		if w != 0 {
+			return min(to, from+bits.TrailingZeros64(w))
+		}
+		from += 64
+	}
+	return to
+}
