@@ -14,16 +14,17 @@ const (
 // asyncWriter writes to storage on a goroutine of its own, so that encoding goes on while a block travels. At most
 // asyncBlocks blocks are under way; then Write waits. An error of the storage comes back from a later Write or from Close.
 //
-// The goroutine owns dst until ended is closed; free and full hand the blocks to and fro. Exactly one of Close and Abort
-// ends it.
+// The goroutine owns dst until ended is closed; free and full hand the blocks to and fro. Close ends it, or Abort,
+// which may follow a Close that failed.
 type asyncWriter struct {
-	dst   fs.Writer
-	block []byte
-	made  int
-	full  chan []byte   // closed by Close and Abort
-	free  chan []byte   // holds every block
-	ended chan struct{} // closed by the goroutine
-	err   error         // of the goroutine; read after ended
+	dst     fs.Writer
+	block   []byte
+	made    int
+	stopped bool          // full is closed
+	full    chan []byte   // closed by Close and Abort
+	free    chan []byte   // holds every block
+	ended   chan struct{} // closed by the goroutine
+	err     error         // of the goroutine; read after ended
 }
 
 func newAsyncWriter(dst fs.Writer) *asyncWriter {
@@ -93,7 +94,10 @@ func (w *asyncWriter) send() error {
 
 // stop ends the goroutine after it has written what it was given.
 func (w *asyncWriter) stop() error {
-	close(w.full)
+	if !w.stopped {
+		w.stopped = true
+		close(w.full)
+	}
 	<-w.ended
 	return w.err
 }
@@ -107,7 +111,6 @@ func (w *asyncWriter) Close() error {
 		err = e
 	}
 	if err != nil {
-		_ = w.dst.Abort() // the file is unusable; the first error counts
 		return err
 	}
 	return w.dst.Close()

@@ -31,3 +31,9 @@ func (kv *KeyValues) AppendRange(src *KeyValues, from, to int) {
 	kv.Rows.N += to - from
 	kv.Seq = append(kv.Seq, src.Seq[from:to]...)
 }
+
+// truncate drops the records from n on.
+func (kv *KeyValues) truncate(n int) {
+	kv.Rows.Truncate(n)
+	kv.Seq = kv.Seq[:n]
+}

@@ -1,0 +1,228 @@
+package lsm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/paimon-go/paimon-go/format"
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// maxProblems is how many problems CheckFile tells of one file.
+const maxProblems = 20
+
+// CheckFile reads a whole file as it is, in the schema it was written with, and compares it with its manifest entry: rows,
+// order and uniqueness of keys, key range, sequence numbers, retracts, statistics, bucket, partition columns, nulls. It
+// returns what is wrong, in words; an error only when the file could not be looked at.
+func CheckFile(ctx context.Context, t *table.Table, e *table.Entry, kind FileKind) ([]string, error) {
+	s, err := t.SchemaByID(ctx, e.File.SchemaID)
+	if err != nil {
+		return nil, err
+	}
+	path, err := t.DataFilePath(e.Partition, e.Bucket, &e.File)
+	if err != nil {
+		return nil, err
+	}
+	c := &fileCheck{schema: s, meta: &e.File, entry: e, kind: kind, layout: newLayout(s.RowType(), s.KeyIndexes(), false)}
+	in, dec, err := openPhysical(ctx, t.FS(), path, &e.File, format.ReadSpec{Type: c.layout.physical})
+	if err = corrupt(err); errors.Is(err, table.ErrCorrupt) {
+		return []string{err.Error()}, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	defer func() { _ = in.Close() }()
+	defer func() { _ = dec.Close() }()
+	if err := c.prepare(t); err != nil {
+		return nil, err
+	}
+	b := row.NewBatch(c.layout.physical)
+	for {
+		err := corrupt(dec.Next(b))
+		if errors.Is(err, io.EOF) {
+			break
+		} else if errors.Is(err, table.ErrCorrupt) {
+			c.addf("%v", err.Error())
+			return c.problems, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		c.batch(b)
+	}
+	c.finish()
+	return c.problems, nil
+}
+
+// fileCheck is what is known of a file while it is being read.
+type fileCheck struct {
+	schema *table.Schema
+	layout *layout
+	meta   *table.DataFile
+	entry  *table.Entry
+	kind   FileKind
+
+	partition *row.Batch // one row: the partition's values
+	buckets   row.BucketFunc
+	hashed    bool // buckets can be checked
+	stats     []*columnCheck
+	scratch   []int32
+
+	rows, retracts int64
+	minSeq, maxSeq int64
+	firstKey, last []byte // serialized key rows
+	lastOrder      []byte // order-preserving key
+	problems       []string
+}
+
+func (c *fileCheck) addf(f string, args ...any) {
+	if len(c.problems) < maxProblems {
+		c.problems = append(c.problems, fmt.Sprintf(f, args...))
+	}
+}
+
+func (c *fileCheck) prepare(t *table.Table) error {
+	var err error
+	if c.partition, err = c.schema.DecodePartition(c.entry.Partition); err != nil {
+		return err
+	}
+	if n := c.entry.TotalBuckets; n > 0 && c.entry.Bucket >= 0 && t.Options().Int(table.KeyBucket) > 0 {
+		keys := c.schema.BucketKeyIndexes()
+		types := make([]*row.Type, len(keys))
+		for i, k := range keys {
+			types[i] = &c.schema.Fields[k].Type
+		}
+		if c.buckets, err = row.NewBucketFunc(t.Options().Get(table.KeyBucketFunctionType), types, int(n)); err != nil {
+			return err
+		}
+		c.hashed = true
+	}
+	c.prepareStats()
+	return nil
+}
+
+// batch checks the next rows, with their columns as in the file.
+func (c *fileCheck) batch(b *row.Batch) {
+	l := c.layout
+	seq, kinds, values := &b.Cols[l.first-2], &b.Cols[l.first-1], b.Cols[l.first:]
+	keys := make([]*row.Column, len(l.keys))
+	for i, k := range l.keys {
+		keys[i] = &values[k]
+		c.sameKey(&b.Cols[i], keys[i], b.N)
+	}
+	for i := range b.N {
+		c.row(keys, i)
+		if k := kinds.I32[i]; kinds.IsNull(i) || k < 0 || k > int32(row.Delete) {
+			c.addf("row %d: kind %d", c.rows+int64(i), k)
+		} else if row.Kind(k).IsRetract() {
+			c.retracts++
+		}
+		if s := seq.I64[i]; c.rows == 0 && i == 0 {
+			c.minSeq, c.maxSeq = s, s
+		} else {
+			c.minSeq, c.maxSeq = min(c.minSeq, s), max(c.maxSeq, s)
+		}
+	}
+	for i := range values {
+		c.column(&values[i], &c.schema.Fields[i])
+	}
+	c.checkPartition(values)
+	c.checkBuckets(values, b.N)
+	for _, s := range c.stats {
+		s.collect(c, &values[s.col])
+	}
+	c.rows += int64(b.N)
+}
+
+// row checks that a key comes after the one before. A changelog file may repeat it.
+func (c *fileCheck) row(keys []*row.Column, i int) {
+	key := row.AppendKey(nil, keys, i)
+	if c.lastOrder == nil {
+		c.firstKey = row.AppendSerializedRow(nil, keys, i)
+	} else if cmp := bytes.Compare(c.lastOrder, key); cmp > 0 {
+		c.addf("row %d: its key is below that of the row before", c.rows+int64(i))
+	} else if cmp == 0 && c.kind == Data {
+		c.addf("row %d: its key is that of the row before", c.rows+int64(i))
+	}
+	c.lastOrder = key
+	c.last = row.AppendSerializedRow(c.last[:0], keys, i)
+}
+
+// sameKey compares a _KEY_ column with the value column that it repeats. In a thin file it is absent: all null.
+func (c *fileCheck) sameKey(key, value *row.Column, n int) {
+	for i := range n {
+		if !key.IsNull(i) && row.CompareValues(key, i, value, i) != 0 {
+			c.addf("row %d: a _KEY_ column and its value column differ", c.rows+int64(i))
+			return
+		}
+	}
+}
+
+// column looks for nulls where there must not be any. A retract need not have more than its key.
+func (c *fileCheck) column(col *row.Column, f *row.Field) {
+	if f.Type.Nullable || !col.HasNulls() {
+		return
+	}
+	for i := range col.N {
+		if col.IsNull(i) {
+			c.addf("row %d: column %s is null", c.rows+int64(i), f.Name)
+			return
+		}
+	}
+}
+
+func (c *fileCheck) checkPartition(values []row.Column) {
+	for p, k := range c.schema.PartitionIndexes() {
+		for i := range values[k].N {
+			if row.CompareValues(&values[k], i, &c.partition.Cols[p], 0) != 0 {
+				c.addf("row %d: partition column %s has another value than the file's partition", c.rows+int64(i), c.schema.Fields[k].Name)
+				return
+			}
+		}
+	}
+}
+
+func (c *fileCheck) checkBuckets(values []row.Column, n int) {
+	if !c.hashed {
+		return
+	}
+	idx := c.schema.BucketKeyIndexes()
+	cols := make([]*row.Column, len(idx))
+	for i, k := range idx {
+		cols[i] = &values[k]
+	}
+	c.scratch = c.buckets.Buckets(c.scratch[:0], cols, 0, n)
+	if i := slices.IndexFunc(c.scratch, func(b int32) bool { return b != c.entry.Bucket }); i >= 0 {
+		c.addf("row %d: belongs to bucket %d of %d", c.rows+int64(i), c.scratch[i], c.entry.TotalBuckets)
+	}
+}
+
+// finish compares what was read with the entry.
+func (c *fileCheck) finish() {
+	m := c.meta
+	if c.rows != m.RowCount {
+		c.addf("%d rows, the manifest says %d", c.rows, m.RowCount)
+	}
+	if m.DeleteRows >= 0 && c.retracts != m.DeleteRows {
+		c.addf("%d retracts, the manifest says %d", c.retracts, m.DeleteRows)
+	}
+	if c.rows == 0 {
+		c.addf("no rows")
+		return
+	}
+	if c.minSeq != m.MinSeq || c.maxSeq != m.MaxSeq {
+		c.addf("sequence numbers %d to %d, the manifest says %d to %d", c.minSeq, c.maxSeq, m.MinSeq, m.MaxSeq)
+	}
+	if !bytes.Equal(c.firstKey, m.MinKey) {
+		c.addf("the first key is %x, the manifest says %x", c.firstKey, m.MinKey)
+	}
+	if !bytes.Equal(c.last, m.MaxKey) {
+		c.addf("the last key is %x, the manifest says %x", c.last, m.MaxKey)
+	}
+	for _, s := range c.stats {
+		s.finish(c)
+	}
+}

@@ -1,0 +1,171 @@
+package lsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/paimon-go/paimon-go/format"
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// FileReader reads the records of one data or changelog file as the target schema sees them. Not safe for concurrent use.
+type FileReader struct {
+	path string
+	meta *table.DataFile
+	plan *filePlan
+	in   fs.Reader
+	dec  format.Reader
+
+	physical  *row.Batch
+	partition *row.Batch // its one row has the partition's values
+	constant  []int      // of each wanted column: position in partition, or -1
+	rows      int64
+}
+
+// OpenFile opens a file of a bucket, written with any schema version of t, to be read as target. Damage is reported with
+// table.ErrCorrupt, here or by Next. Batches have at most 4096 rows.
+func OpenFile(ctx context.Context, t *table.Table, partition []byte, bucket int32, f *table.DataFile, target *table.Schema) (*FileReader, error) {
+	return allColumns(t, target).open(ctx, partition, bucket, f, 0)
+}
+
+// open opens a file to give the projection's columns in batches of batchRows; 0 is the format's default.
+func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f *table.DataFile, batchRows int) (*FileReader, error) {
+	path, err := p.table.DataFilePath(partition, bucket, f)
+	if err != nil {
+		return nil, err
+	}
+	r := &FileReader{path: path, meta: f}
+	if err := r.open(ctx, p, batchRows); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, corrupt(err))
+	}
+	if err := r.setPartition(p, partition); err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r *FileReader) open(ctx context.Context, p *projection, batchRows int) (err error) {
+	if r.plan, err = p.plan(ctx, r.meta.SchemaID); err != nil {
+		return err
+	}
+	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.path, r.meta, format.ReadSpec{Type: r.plan.physical, BatchRows: batchRows})
+	r.physical = row.NewBatch(r.plan.physical)
+	return err
+}
+
+// openPhysical opens a file as it is, if it has the size that the manifest says.
+func openPhysical(ctx context.Context, fsys fs.FileSystem, path string, f *table.DataFile, spec format.ReadSpec) (fs.Reader, format.Reader, error) {
+	fm, err := formatOf(f.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := fsys.Open(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := in.Size(); n != f.Size {
+		_ = in.Close()
+		return nil, nil, fmt.Errorf("%w: %d bytes long instead of %d", table.ErrCorrupt, n, f.Size)
+	}
+	dec, err := fm.NewReader(in, f.Size, spec)
+	if err != nil {
+		_ = in.Close()
+		return nil, nil, err
+	}
+	return in, dec, nil
+}
+
+// corrupt makes the formats' damage the table's.
+func corrupt(err error) error {
+	if errors.Is(err, format.ErrCorrupt) && !errors.Is(err, table.ErrCorrupt) {
+		return fmt.Errorf("%w: %w", table.ErrCorrupt, err)
+	}
+	return err
+}
+
+// setPartition decodes the values that partition columns have in every row.
+func (r *FileReader) setPartition(p *projection, partition []byte) (err error) {
+	if r.partition, err = p.schema.DecodePartition(partition); err != nil {
+		return err
+	}
+	r.constant = make([]int, len(p.cols))
+	for i, k := range p.schema.PartitionIndexes() {
+		for c, col := range p.cols {
+			if col == k {
+				r.constant[c] = i
+			}
+		}
+	}
+	return nil
+}
+
+// Next resets dst, a run of the target's row type (of the projection's), and fills it with the next records; io.EOF after
+// the last. It fails when the file has other than the number of rows that the manifest says: a cut Avro file looks whole.
+func (r *FileReader) Next(dst *KeyValues) error {
+	err := r.dec.Next(r.physical)
+	if err == nil {
+		r.rows += int64(r.physical.N)
+		err = r.fill(dst)
+	} else if errors.Is(err, io.EOF) {
+		dst.Reset()
+		if r.rows == r.meta.RowCount {
+			return io.EOF
+		}
+		err = fmt.Errorf("%w: %d rows instead of %d", table.ErrCorrupt, r.rows, r.meta.RowCount)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", r.path, corrupt(err))
+	}
+	return nil
+}
+
+// fill makes dst of the physical batch. Columns that need no cast change places with dst's, so nothing is copied.
+func (r *FileReader) fill(dst *KeyValues) error {
+	b := r.physical
+	dst.Reset()
+	dst.Seq, b.Cols[0].I64 = b.Cols[0].I64, dst.Seq
+	for _, k := range b.Cols[1].I32 {
+		if k < 0 || k > int32(row.Delete) {
+			return fmt.Errorf("%w: row kind %d", table.ErrCorrupt, k)
+		}
+		dst.Rows.Kinds = append(dst.Rows.Kinds, row.Kind(k))
+	}
+	for i := range dst.Rows.Cols {
+		col := &dst.Rows.Cols[i]
+		switch at := r.plan.source[i]; {
+		case at == fromNowhere:
+			col.AppendNulls(b.N)
+		case at == fromPartition:
+			appendConstant(col, &r.partition.Cols[r.constant[i]], b.N)
+		case r.plan.casts[i] != nil:
+			if err := r.plan.casts[i](col, &b.Cols[at]); err != nil {
+				return fmt.Errorf("column %s: %w", dst.Rows.Type.Fields[i].Name, err)
+			}
+		default:
+			*col, b.Cols[at] = b.Cols[at], *col
+			col.Type, b.Cols[at].Type = b.Cols[at].Type, col.Type
+		}
+	}
+	dst.Rows.N = b.N
+	if len(dst.Seq) != b.N || len(dst.Rows.Kinds) != b.N {
+		return fmt.Errorf("%w: a sequence number or row kind is null", table.ErrCorrupt)
+	}
+	return nil
+}
+
+// appendConstant appends n copies of the one value of src.
+func appendConstant(dst, src *row.Column, n int) {
+	for range n {
+		dst.AppendFrom(src, 0)
+	}
+}
+
+// Close ends the reading.
+func (r *FileReader) Close() error {
+	return errors.Join(r.dec.Close(), r.in.Close())
+}

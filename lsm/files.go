@@ -1,0 +1,159 @@
+package lsm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/paimon-go/paimon-go/format"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// FileKind tells what a key-value file is for.
+type FileKind uint8
+
+// Data files hold the table's rows, changelog files what changed.
+const (
+	Data FileKind = iota
+	Changelog
+)
+
+// Files makes the data and changelog files of one schema version of a table. It is immutable and safe for concurrent use.
+type Files struct {
+	table   *table.Table
+	schema  *table.Schema
+	layout  *layout
+	dense   bool
+	target  int64 // bytes at which a file is closed
+	maxRows int64 // rows at which a file is closed
+
+	mu       sync.Mutex
+	settings map[settingsKey]*fileSettings // guarded by mu; filled as levels come up
+}
+
+type settingsKey struct {
+	level int
+	kind  FileKind
+}
+
+// fileSettings is what the options say about the files of one level and kind.
+type fileSettings struct {
+	format format.Format
+	spec   format.WriteSpec
+	prefix string // data- or changelog-
+	suffix string // .parquet, .zst.parquet
+	stats  *statsPlan
+	async  bool
+}
+
+// NewFiles returns the file maker of schema s, a schema of t. The options are the table's, dynamic ones included.
+func NewFiles(t *table.Table, s *table.Schema) (*Files, error) {
+	o := t.Options()
+	f := &Files{
+		table:    t,
+		schema:   s,
+		layout:   newLayout(s.RowType(), s.KeyIndexes(), o.Bool(table.KeyDataFileThinMode)),
+		dense:    o.Bool(table.KeyMetadataStatsDenseStore),
+		target:   table.TargetFileSize(o),
+		maxRows:  o.Int64(table.KeyTargetFileRowNum),
+		settings: map[settingsKey]*fileSettings{},
+	}
+	if _, err := f.settingsOf(0, Data); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Schema returns the schema version that the files are written with.
+func (f *Files) Schema() *table.Schema { return f.schema }
+
+// settingsOf returns what holds for files of a level and kind.
+func (f *Files) settingsOf(level int, kind FileKind) (*fileSettings, error) {
+	k := settingsKey{level, kind}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.settings[k]; s != nil {
+		return s, nil
+	}
+	s, err := f.makeSettings(level, kind)
+	if err != nil {
+		return nil, err
+	}
+	f.settings[k] = s
+	return s, nil
+}
+
+// NewWriter starts a run of files of a bucket. Nothing is made in storage before the first row. ctx ends the writing, not
+// the removal of files by Abort.
+func (f *Files) NewWriter(ctx context.Context, partition []byte, bucket int32, level int, kind FileKind, source table.FileSource) *RollingWriter {
+	w := &RollingWriter{files: f, ctx: ctx, bucket: bucket, level: level, source: source}
+	if w.settings, w.err = f.settingsOf(level, kind); w.err != nil {
+		return w
+	}
+	w.dir, w.err = f.table.BucketPath(partition, bucket)
+	w.base = w.settings.prefix + uuid.NewString() + "-"
+	return w
+}
+
+// extensionOf returns the name that Java gives a compression inside a file's name (HadoopCompressionType).
+func extensionOf(compression string) string {
+	switch c := strings.ToLower(compression); c {
+	case "none", "":
+		return ""
+	case "gzip":
+		return "gz"
+	case "bzip2":
+		return "bz2"
+	case "zstd":
+		return "zst"
+	case "deflate", "snappy", "lz4":
+		return c
+	}
+	return compression
+}
+
+// formatOf returns the format that a file's name ends with.
+func formatOf(name string) (format.Format, error) {
+	id := name[strings.LastIndexByte(name, '.')+1:]
+	if strings.HasPrefix(id, "cc-") {
+		return nil, fmt.Errorf("%w: reading the merged changelog file %s (changelog.precommit-compact)", ErrUnsupported, name)
+	}
+	return format.Get(id)
+}
+
+func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
+	o := f.table.Options()
+	id, compression := table.FileFormat(o, level), table.Compression(o, level)
+	modes, prefix := table.StatsModes(o, f.schema, level), o.Get(table.KeyDataFilePrefix)
+	if kind == Changelog {
+		id, compression = table.ChangelogFormat(o, level), table.ChangelogCompression(o, level)
+		modes, prefix = table.ChangelogStatsModes(o, f.schema, level), o.Get(table.KeyChangelogFilePrefix)
+	}
+	fm, err := format.Get(id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", table.ErrOption, err)
+	}
+	stats := make([]format.StatsMode, len(modes))
+	for i, m := range modes {
+		if stats[i], err = format.ParseStatsMode(m); err != nil {
+			return nil, fmt.Errorf("%w: statistics of column %s: %w", table.ErrOption, f.schema.Fields[i].Name, err)
+		}
+	}
+	suffix := "." + id
+	if c := extensionOf(compression); c != "" && o.Bool(table.KeyFileSuffixIncludeCompression) {
+		suffix = "." + c + suffix
+	}
+	return &fileSettings{
+		format: fm,
+		spec: format.WriteSpec{
+			Type: f.layout.physical, Compression: compression, ZstdLevel: o.Int(table.KeyFileCompressionZstdLevel),
+			BlockSize: o.Size(table.KeyFileBlockSize), Options: o,
+		},
+		prefix: prefix,
+		suffix: suffix,
+		stats:  newStatsPlan(f.schema, id, stats, f.dense, f.layout.first == 2),
+	}, nil
+}
