@@ -3,6 +3,7 @@ package row
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Order-preserving keys: bytes.Compare of two keys orders as Paimon orders the rows. Every encoding is prefix free, so
@@ -166,4 +167,75 @@ func appendKeyBytes(dst, v []byte) []byte {
 		dst = append(dst, b)
 	}
 	return append(dst, 0)
+}
+
+// AppendKeys appends the keys of rows from to to and the end of each to ends. Keys of fixed width are made column by
+// column.
+func AppendKeys(dst []byte, ends []uint32, cols []*Column, from, to int) ([]byte, []uint32) {
+	width := 0
+	for _, c := range cols {
+		w := keyWidth(c.Type)
+		if w == 0 || c.Type.Nullable {
+			for i := from; i < to; i++ {
+				dst = AppendKey(dst, cols, i)
+				ends = append(ends, uint32(len(dst)))
+			}
+			return dst, ends
+		}
+		width += w
+	}
+	at, n := len(dst), to-from
+	dst = slices.Grow(dst, n*width)[:at+n*width]
+	for i := range n {
+		ends = append(ends, uint32(at+(i+1)*width))
+	}
+	for _, c := range cols {
+		putKeys(dst[at:], width, c, from, to)
+		at += keyWidth(c.Type)
+	}
+	return dst, ends
+}
+
+// putKeys writes the key values of rows from to to of c at the start of b and every width bytes from there.
+func putKeys(b []byte, width int, c *Column, from, to int) {
+	be := binary.BigEndian
+	switch c.Type.Store() {
+	case StoreI32:
+		switch vs := c.I32[from:to]; elementWidth(c.Type) {
+		case 1:
+			for i, v := range vs {
+				b[i*width] = byte(v) ^ 0x80
+			}
+		case 2:
+			for i, v := range vs {
+				be.PutUint16(b[i*width:], uint16(v)^0x8000)
+			}
+		default:
+			for i, v := range vs {
+				be.PutUint32(b[i*width:], uint32(v)^1<<31)
+			}
+		}
+	case StoreI64:
+		for i, v := range c.I64[from:to] {
+			be.PutUint64(b[i*width:], uint64(v)^1<<63)
+		}
+	case StoreF32:
+		for i, v := range c.F32[from:to] {
+			be.PutUint32(b[i*width:], orderF32(v))
+		}
+	case StoreF64:
+		for i, v := range c.F64[from:to] {
+			be.PutUint64(b[i*width:], orderF64(v))
+		}
+	case StoreI128:
+		for i, v := range c.I128[from:to] {
+			be.PutUint64(b[i*width:], uint64(v.Hi)^1<<63)
+			be.PutUint64(b[i*width+8:], v.Lo)
+		}
+	case StoreNanos:
+		for i, v := range c.I64[from:to] {
+			be.PutUint64(b[i*width:], uint64(v)^1<<63)
+			be.PutUint32(b[i*width+8:], uint32(c.I32[from+i]))
+		}
+	}
 }
