@@ -39,36 +39,63 @@ func (m *manifestData) bytes() int64 {
 // until the next one; what its slices refer to is valid for ever.
 func (m *manifestData) entries(keep func(*entryHead) bool) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		var e Entry
-		var d avro.Decoder
-		for _, b := range m.blocks {
-			d.Reset(b.data)
-			for range b.count {
-				h, ok := decodeHead(&d)
-				if !ok {
-					yield(nil, m.corrupt(b, &d, "not an entry of version 2"))
-					return
-				}
-				if keep != nil && !keep(&h) {
-					skipFile(&d)
-				} else {
-					e.Kind, e.Partition, e.Bucket, e.TotalBuckets = h.kind, h.partition, h.bucket, h.totalBuckets
-					decodeFile(&d, &e.File)
-					if d.Err() == nil && !yield(&e, nil) {
-						return
-					}
-				}
-				if d.Err() != nil {
-					yield(nil, m.corrupt(b, &d, "damaged entry"))
-					return
-				}
+		err := m.records(keep, func(e *Entry, _ []byte) error {
+			if !yield(e, nil) {
+				return errStop
 			}
-			if d.Len() > 0 {
-				yield(nil, m.corrupt(b, &d, "bytes after the last entry"))
-				return
-			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
 		}
 	}
+}
+
+// errStop ends records early.
+var errStop = errors.New("no more is wanted")
+
+// records is entries with the datum of each, for copying.
+func (m *manifestData) records(keep func(*entryHead) bool, f func(e *Entry, datum []byte) error) error {
+	var e Entry
+	var d avro.Decoder
+	for _, b := range m.blocks {
+		d.Reset(b.data)
+		for range b.count {
+			start := d.Pos()
+			wanted, err := m.next(&d, b, keep, &e)
+			if err != nil {
+				return err
+			}
+			if wanted {
+				if err := f(&e, b.data[start:d.Pos()]); err != nil {
+					return err
+				}
+			}
+		}
+		if d.Len() > 0 {
+			return m.corrupt(b, &d, "bytes after the last entry")
+		}
+	}
+	return nil
+}
+
+// next reads the next entry and reports whether keep wants it; e is complete only then.
+func (m *manifestData) next(d *avro.Decoder, b plainBlock, keep func(*entryHead) bool, e *Entry) (bool, error) {
+	h, ok := decodeHead(d)
+	if !ok {
+		return false, m.corrupt(b, d, "not an entry of version 2")
+	}
+	wanted := keep == nil || keep(&h)
+	if wanted {
+		e.Kind, e.Partition, e.Bucket, e.TotalBuckets = h.kind, h.partition, h.bucket, h.totalBuckets
+		decodeFile(d, &e.File)
+	} else {
+		skipFile(d)
+	}
+	if d.Err() != nil {
+		return false, m.corrupt(b, d, "damaged entry")
+	}
+	return wanted, nil
 }
 
 func (m *manifestData) corrupt(b plainBlock, d *avro.Decoder, what string) error {
