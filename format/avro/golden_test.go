@@ -87,7 +87,7 @@ func valueText(b *row.Batch, table *row.Type) string {
 }
 
 // writeFile writes b in pieces of at most piece rows.
-func writeFile(t testing.TB, b *row.Batch, s format.WriteSpec, piece int) []byte {
+func writeFile(t require.TestingT, b *row.Batch, s format.WriteSpec, piece int) []byte {
 	var out bytes.Buffer
 	s.Type = b.Type
 	w, err := Format.NewWriter(&out, s)
@@ -109,7 +109,7 @@ func writeFile(t testing.TB, b *row.Batch, s format.WriteSpec, piece int) []byte
 }
 
 // blocksOf returns the plain data of each block and its count, and the schema.
-func blocksOf(t testing.TB, file []byte) (schema string, counts []int64, data [][]byte) {
+func blocksOf(t require.TestingT, file []byte) (schema string, counts []int64, data [][]byte) {
 	r, err := NewBlockReader(bytes.NewReader(file), int64(len(file)))
 	require.NoError(t, err)
 	for {
