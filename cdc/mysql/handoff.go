@@ -1,0 +1,155 @@
+package mysql
+
+import (
+	"context"
+	"time"
+
+	"sync"
+
+	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+const (
+	// softRows and softBytes make the reader of the log wait at the end of a transaction until the rows are taken.
+	softRows  = 4096
+	softBytes = 2 << 20
+	// hardRows and hardBytes make it wait inside a transaction too.
+	hardRows  = 4 * softRows
+	hardBytes = 4 * softBytes
+	// quietEvery is how often a position without rows is handed over.
+	quietEvery = time.Second
+)
+
+// chunk is what the reader of the log has gathered for the pipeline.
+type chunk struct {
+	batch     *row.Batch
+	boundary  bool // nothing came after the last transaction end
+	moved     bool // the position changed
+	changes   []table.SchemaChange
+	statement string
+	at        time.Time
+}
+
+func (c *chunk) reset() {
+	c.batch.Reset()
+	c.boundary, c.moved, c.changes, c.statement, c.at = false, false, nil, "", time.Time{}
+}
+
+func (c *chunk) over(rows, bytes int) bool {
+	return c.batch.N >= rows || c.batch.N > 0 && c.batch.Bytes() >= bytes
+}
+
+// handoff passes rows from the goroutine that reads the log to the one that calls Next. The reader fills one chunk while
+// the other is being written to the table; that bounds the memory and lets many small transactions share a chunk. A chunk
+// that is handed over ends at the end of a transaction unless one is too large.
+type handoff struct {
+	mu    sync.Mutex // guards all below, and the position (see stream)
+	fill  *chunk
+	spare *chunk
+	err   error // no more chunks after what is in fill
+	given time.Time
+	ready chan struct{} // a token: look again (for Next)
+	taken chan struct{} // a token: look again (for the reader)
+}
+
+func newHandoff(t *row.Type) *handoff {
+	return &handoff{fill: &chunk{batch: row.NewBatch(t)}, spare: &chunk{batch: row.NewBatch(t)},
+		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1), given: time.Now()}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// retype makes new batches after a schema change; both chunks are empty then.
+func (h *handoff) retype(t *row.Type) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fill.batch, h.spare.batch = row.NewBatch(t), row.NewBatch(t)
+}
+
+// fail ends the stream after what was gathered.
+func (h *handoff) fail(err error) {
+	h.mu.Lock()
+	if h.err == nil {
+		h.err = err
+	}
+	h.mu.Unlock()
+	signal(h.ready)
+}
+
+// waitBelow blocks the reader until fill has less than the given size. h.mu is held before and after.
+func (h *handoff) waitBelow(ctx context.Context, rows, bytes int) error {
+	for h.fill.over(rows, bytes) || h.fill.changes != nil {
+		h.mu.Unlock()
+		signal(h.ready)
+		select {
+		case <-h.taken:
+		case <-ctx.Done():
+			h.mu.Lock()
+			return ctx.Err()
+		}
+		h.mu.Lock()
+	}
+	return nil
+}
+
+// waitEmpty blocks the reader until everything was taken. h.mu is held before and after.
+func (h *handoff) waitEmpty(ctx context.Context) error { return h.waitBelow(ctx, 1, 1) }
+
+// takeable reports whether Next should give fill now; idle says that its caller can't wait any longer.
+func (h *handoff) takeable(idle bool) bool {
+	c := h.fill
+	switch {
+	case c.changes != nil:
+		return true
+	case c.batch.N > 0:
+		return c.boundary || c.over(hardRows, hardBytes)
+	case c.moved && c.boundary:
+		return idle || h.err != nil || time.Since(h.given) >= quietEvery
+	}
+	return false
+}
+
+// next waits for a chunk and swaps it for the spare one, which the caller must be done with. makePos is called under the
+// lock when the chunk ends at a boundary.
+func (h *handoff) next(ctx context.Context, makePos func() cdc.Position) (*cdc.Event, error) {
+	for {
+		h.mu.Lock()
+		idle := ctx.Err() != nil
+		if h.takeable(idle) {
+			c := h.fill
+			ev := &cdc.Event{Changes: c.changes, Statement: c.statement, At: c.at}
+			if c.batch.N > 0 {
+				ev.Rows = c.batch
+			}
+			if c.boundary {
+				ev.Pos = makePos()
+			}
+			h.fill, h.spare = h.spare, c
+			h.fill.reset()
+			h.fill.boundary = c.boundary
+			h.given = time.Now()
+			h.mu.Unlock()
+			signal(h.taken)
+			return ev, nil
+		}
+		err := h.err
+		h.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		if idle {
+			return nil, ctx.Err()
+		}
+		select {
+		case <-h.ready:
+		case <-ctx.Done():
+		}
+	}
+}

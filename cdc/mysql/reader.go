@@ -1,0 +1,319 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/paimon-go/paimon-go/cdc"
+)
+
+// start says where reading of the log begins: at a set of transactions, or at a place in a file.
+type start struct {
+	byGTID bool
+	file   string
+	pos    uint32
+}
+
+// follow reads the log of a server until ctx ends, the end is reached or an error that no retry mends. After a lost
+// connection it goes on at the last transaction end, on another host if need be.
+func (s *stream) follow(ctx context.Context, from start) error {
+	s.ctx = ctx
+	if s.src.cfg.ServerID == 0 {
+		s.src.cfg.ServerID = 1<<30 + rand.Uint32N(1<<30)
+	}
+	prefer := s.src.server.addr
+	for try := 0; ; try++ {
+		before := s.progress()
+		err := s.followOnce(ctx, from, prefer)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if s.fatal != nil {
+			return s.fatal
+		}
+		if err := terminal(err, s.where()); err != nil {
+			return err
+		}
+		if s.progress() != before {
+			try = 0
+		} else if try >= max(s.src.cfg.ConnectRetries, 3) {
+			return fmt.Errorf("reading the log: %w: %w", err, cdc.ErrSource)
+		}
+		s.src.log.Warn("the connection to the log was lost; connecting again", "error", err, "position", s.where())
+		s.cut()
+		if s.gset.set != nil && (from.byGTID || !s.gset.set.IsEmpty()) {
+			from = start{byGTID: true}
+		} else if s.doneFile != "" {
+			from = start{file: s.doneFile, pos: uint32(s.donePos)}
+			s.skipUntil = 0
+		}
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stream) progress() string { return fmt.Sprint(s.file, s.pos, s.doneFile, s.donePos) }
+
+// terminal returns the error that ends the job when a new connection can't help, else nil.
+func terminal(err error, where string) error {
+	if errors.Is(err, cdc.ErrPositionLost) || errors.Is(err, cdc.ErrUsage) || isAccessDenied(err) {
+		return err
+	}
+	var e *gomysql.MyError
+	if !errors.As(err, &e) || e.Code != gomysql.ER_MASTER_FATAL_ERROR_READING_BINLOG {
+		return nil
+	}
+	switch m := strings.ToLower(e.Message); {
+	case strings.Contains(m, "same server_uuid"), strings.Contains(m, "same server_id"), strings.Contains(m, "same server id"):
+		return fmt.Errorf("another client with our server-id follows this server (%s): give each job its own --mysql_conf server-id: %w", e.Message, cdc.ErrSource)
+	case strings.Contains(m, "max_allowed_packet"):
+		return fmt.Errorf("the server can't send an event at %s (%s): raise its max_allowed_packet: %w", where, e.Message, cdc.ErrSource)
+	}
+	return fmt.Errorf("the server no longer has the log after %s (%s): read the table anew into an empty table (scan.startup.mode=initial), or give a position that the server has (scan.startup.mode=specific-offset): %w", where, e.Message, cdc.ErrPositionLost)
+}
+
+// followOnce connects and reads until the connection ends.
+func (s *stream) followOnce(ctx context.Context, from start, prefer string) error {
+	srv, err := s.choose(ctx, prefer, from.byGTID)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(srv.addr)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return err
+	}
+	beat := min(10*time.Second, s.src.cfg.Heartbeat)
+	tlsConf := s.src.cfg.TLS
+	if !srv.useTLS {
+		tlsConf = nil
+	} else if tlsConf.ServerName == "" {
+		tlsConf = tlsConf.Clone()
+		tlsConf.ServerName = host
+	}
+	syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
+		ServerID: s.src.cfg.ServerID, Flavor: s.src.flavor, Host: host, Port: uint16(n), User: s.src.cfg.User,
+		Password: s.src.cfg.Password, TLSConfig: tlsConf, RawModeEnabled: true, DisableRetrySync: true, DiscardGTIDSet: true,
+		HeartbeatPeriod: beat, ReadTimeout: 3*beat + s.src.cfg.ConnectTimeout, RecvBufferSize: 4 << 20, EventCacheCount: 1,
+		Logger: slog.New(slog.DiscardHandler), SynchronousEventHandler: handlerFunc(s.libraryEvent),
+		Dialer: (&net.Dialer{Timeout: s.src.cfg.ConnectTimeout}).DialContext,
+		Option: func(c *client.Conn) error {
+			// The server gives up on a client that doesn't read for this long; a table may hold us up longer.
+			_, err := c.Execute("SET SESSION net_write_timeout = 3600")
+			return err
+		},
+	})
+	defer syncer.Close()
+	release := context.AfterFunc(ctx, syncer.Close)
+	defer release()
+	var streamer *replication.BinlogStreamer
+	if from.byGTID {
+		streamer, err = syncer.StartSyncGTID(s.gset.clone().set)
+	} else {
+		s.file, s.pos = from.file, uint64(from.pos)
+		streamer, err = syncer.StartSync(gomysql.Position{Name: from.file, Pos: from.pos})
+	}
+	if err != nil {
+		return err
+	}
+	s.src.log.Info("following the log", "host", srv.addr, "from", s.where())
+	_, err = streamer.GetEvent(ctx) // gives only the error that ended the stream
+	return err
+}
+
+type handlerFunc func(*replication.BinlogEvent) error
+
+func (f handlerFunc) HandleEvent(e *replication.BinlogEvent) error { return f(e) }
+
+// libraryEvent takes an event of the library, which in raw mode has parsed only the header.
+func (s *stream) libraryEvent(e *replication.BinlogEvent) error {
+	h := e.Header
+	ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos}
+	switch b := e.Event.(type) {
+	case *replication.RotateEvent:
+		s.rotate(string(b.NextLogName), b.Position)
+		if h.Timestamp != 0 && !s.txn.open {
+			s.advance()
+		}
+		return nil
+	case *replication.GenericEvent:
+		ev.body = b.Data
+	}
+	s.fatal = s.handle(ev)
+	return s.fatal
+}
+
+// choose finds a host that has the transactions we need and not fewer than we have.
+func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*server, error) {
+	c, srv, err := connectAny(ctx, s.src.cfg, prefer, s.src.log)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if !byGTID {
+		if was := s.src.server; was.uuid != "" && srv.uuid != was.uuid {
+			return nil, fmt.Errorf("%s is not the server that the position %s belongs to, and without GTIDs it can't be found there: %w", srv.addr, s.where(), cdc.ErrPositionLost)
+		}
+		return srv, nil
+	}
+	if srv.flavor != flavorMySQL {
+		return srv, nil
+	}
+	r, err := c.Execute("SELECT @@GLOBAL.gtid_purged")
+	if err != nil {
+		return nil, fmt.Errorf("reading gtid_purged of %s: %w: %w", srv.addr, err, cdc.ErrSource)
+	}
+	text, _ := r.GetString(0, 0)
+	purged, err := parseGTIDSet(srv.flavor, text)
+	if err != nil {
+		return nil, err
+	}
+	if !s.gset.contains(purged) {
+		return nil, fmt.Errorf("%s has purged transactions that are not read yet (its gtid_purged is %s, we have read %s): read the table anew into an empty table (scan.startup.mode=initial), or give a position that the server has: %w",
+			srv.addr, purged, s.gset, cdc.ErrPositionLost)
+	}
+	for try := 0; ; try++ {
+		if r, err = c.Execute("SELECT @@GLOBAL.gtid_executed"); err != nil {
+			return nil, fmt.Errorf("reading gtid_executed of %s: %w: %w", srv.addr, err, cdc.ErrSource)
+		}
+		text, _ = r.GetString(0, 0)
+		executed, err := parseGTIDSet(srv.flavor, text)
+		if err != nil {
+			return nil, err
+		}
+		if executed.contains(s.gset) {
+			break
+		}
+		if try == 20 {
+			return nil, fmt.Errorf("%s lacks transactions that we have read (it has %s, we have read %s): %w", srv.addr, executed, s.gset, cdc.ErrSource)
+		}
+		if try == 0 {
+			s.src.log.Info("waiting for the host to catch up with what was read already", "host", srv.addr)
+		}
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return nil, err
+		}
+	}
+	s.src.server = srv
+	return srv, nil
+}
+
+// replay reads the binlog files of a directory in the order of their names.
+func (s *stream) replayDir(ctx context.Context, from start) error {
+	s.ctx = ctx
+	files, err := binlogFiles(s.src.cfg.BinlogDir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name := filepath.Base(f)
+		if from.file != "" && binlogLess(name, from.file) {
+			continue
+		}
+		s.rotate(name, 4)
+		if err := scanBinlog(ctx, f, s.handle); err != nil {
+			return err
+		}
+		if s.txn.open {
+			return fmt.Errorf("%s ends inside a transaction: %w", f, cdc.ErrRefused)
+		}
+	}
+	return io.EOF
+}
+
+// binlogFiles lists the files of a directory that begin as binlog files do.
+func binlogFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("binlog-dir: %w: %w", err, cdc.ErrSource)
+	}
+	var files []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() || !hasMagic(path) {
+			continue
+		}
+		files = append(files, path)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("binlog-dir %s has no binlog file: %w", dir, cdc.ErrSource)
+	}
+	sort.Slice(files, func(i, j int) bool { return binlogLess(filepath.Base(files[i]), filepath.Base(files[j])) })
+	return files, nil
+}
+
+const binlogMagic = "\xfebin"
+
+func hasMagic(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var b [4]byte
+	_, err = io.ReadFull(f, b[:])
+	return err == nil && string(b[:]) == binlogMagic
+}
+
+// binlogLess orders file names by length, then text: binlog.999999 is before binlog.1000000.
+func binlogLess(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+// scanBinlog gives the events of one file.
+func scanBinlog(ctx context.Context, path string, take func(event) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, cdc.ErrSource)
+	}
+	defer f.Close()
+	p := replication.NewBinlogParser()
+	p.SetRawMode(true)
+	p.SetVerifyChecksum(true)
+	var own error
+	err = p.ParseFile(path, 4, func(e *replication.BinlogEvent) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h := e.Header
+		ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos}
+		if g, ok := e.Event.(*replication.GenericEvent); ok {
+			ev.body = g.Data
+		} else if _, ok := e.Event.(*replication.RotateEvent); ok {
+			return nil
+		}
+		own = take(ev)
+		return own
+	})
+	switch {
+	case own != nil:
+		return own
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("%s: %w: %w", path, err, cdc.ErrSource)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package mysql
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/paimon-go/paimon-go/cdc"
+)
+
+const (
+	flavorMySQL   = "mysql"
+	flavorMariaDB = "mariadb"
+)
+
+// server is what is known of the server that a connection leads to.
+type server struct {
+	addr    string
+	flavor  string
+	version string
+	uuid    string
+	vars    map[string]string // global variables, names in lower case
+	useTLS  bool
+}
+
+// gtidOn reports whether every transaction of the server has a GTID.
+func (s *server) gtidOn() bool {
+	return s.flavor == flavorMariaDB || strings.EqualFold(s.vars["gtid_mode"], "ON")
+}
+
+// fullMetadata reports whether table maps carry column names. A session can't change it, so it holds for the log from now on.
+func (s *server) fullMetadata() bool { return strings.EqualFold(s.vars["binlog_row_metadata"], "FULL") }
+
+// atLeast compares the version number.
+func (s *server) atLeast(v string) bool {
+	n, err := gomysql.CompareServerVersions(s.version, v)
+	return err == nil && n >= 0
+}
+
+// dial connects to one address and authenticates. With ssl-mode=preferred it falls back to a plain connection when the
+// server has no TLS.
+func dial(ctx context.Context, cfg *Config, addr string) (*client.Conn, bool, error) {
+	connect := func(t *tls.Config) (*client.Conn, error) {
+		d := net.Dialer{Timeout: cfg.ConnectTimeout, KeepAlive: 15 * time.Second}
+		cctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
+		defer cancel()
+		return client.ConnectWithDialer(cctx, "tcp", addr, cfg.User, cfg.Password, "", func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := d.DialContext(ctx, network, address)
+			if err == nil { // bounds the handshake; the session's own limits come later
+				err = c.SetDeadline(time.Now().Add(cfg.ConnectTimeout))
+			}
+			return c, err
+		}, func(c *client.Conn) error {
+			c.SetTLSConfig(t)
+			c.BufferSize = 256 << 10
+			return nil
+		})
+	}
+	t := cfg.TLS
+	if t != nil && t.ServerName == "" {
+		t = t.Clone()
+		t.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	c, err := connect(t)
+	if err != nil && t != nil && cfg.TLSMode == "preferred" && !isAccessDenied(err) {
+		if p, perr := connect(nil); perr == nil {
+			c, err, t = p, nil, nil
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("connecting to %s as %s: %w: %w", addr, cfg.User, err, cdc.ErrSource)
+	}
+	return c, t != nil, c.SetDeadline(time.Time{})
+}
+
+// isAccessDenied reports errors that no retry mends.
+func isAccessDenied(err error) bool {
+	var e *gomysql.MyError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code {
+	case gomysql.ER_ACCESS_DENIED_ERROR, gomysql.ER_DBACCESS_DENIED_ERROR, gomysql.ER_TABLEACCESS_DENIED_ERROR,
+		gomysql.ER_SPECIFIC_ACCESS_DENIED_ERROR, gomysql.ER_MUST_CHANGE_PASSWORD_LOGIN, 3118 /* ER_ACCOUNT_HAS_BEEN_LOCKED */ :
+		return true
+	}
+	return false
+}
+
+// connectAny connects to the first of the configured hosts that answers, preferring one, and tries all again with growing
+// pauses up to cfg.ConnectRetries times.
+func connectAny(ctx context.Context, cfg *Config, prefer string, log *slog.Logger) (*client.Conn, *server, error) {
+	hosts := append([]string(nil), cfg.Hosts...)
+	for i, h := range hosts {
+		if h == prefer {
+			hosts[0], hosts[i] = hosts[i], hosts[0]
+		}
+	}
+	var last error
+	for try := 0; ; try++ {
+		for _, h := range hosts {
+			c, useTLS, err := dial(ctx, cfg, h)
+			if err == nil {
+				var s *server
+				if s, err = describeServer(c, h); err == nil {
+					s.useTLS = useTLS
+					return c, s, nil
+				}
+				_ = c.Close()
+			}
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
+			last = err
+			log.Warn("no connection", "host", h, "error", err)
+		}
+		if try >= cfg.ConnectRetries || isAccessDenied(last) {
+			return nil, nil, last
+		}
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// backoff is 200 ms doubled each time up to 10 s, with a fifth of jitter.
+func backoff(try int) time.Duration {
+	d := 200 * time.Millisecond << min(try, 6)
+	d = min(d, 10*time.Second)
+	return d + time.Duration(rand.Int64N(int64(d)/5+1))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// describeServer reads the server's identity and variables.
+func describeServer(c *client.Conn, addr string) (*server, error) {
+	s := &server{addr: addr, flavor: flavorMySQL, version: c.GetServerVersion(), vars: map[string]string{}}
+	if strings.Contains(strings.ToLower(s.version), "mariadb") {
+		s.flavor = flavorMariaDB
+	}
+	r, err := c.Execute("SHOW GLOBAL VARIABLES")
+	if err != nil {
+		return nil, fmt.Errorf("reading the variables of %s: %w: %w", addr, err, cdc.ErrSource)
+	}
+	for i := range r.Values {
+		k, _ := r.GetString(i, 0)
+		v, _ := r.GetString(i, 1)
+		s.vars[strings.ToLower(k)] = v
+	}
+	s.uuid = s.vars["server_uuid"]
+	if s.uuid == "" {
+		s.uuid = s.vars["server_uid"] // MariaDB
+	}
+	return s, nil
+}
+
+// session prepares a connection that reads rows: text in utf8mb4, TIMESTAMP as UTC, and time to write slowly.
+func session(c *client.Conn) error {
+	for _, q := range []string{
+		"SET NAMES utf8mb4", "SET SESSION sql_mode = ''", "SET time_zone = '+00:00'", "SET SESSION net_write_timeout = 3600",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+	} {
+		if _, err := c.Execute(q); err != nil {
+			return fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
+		}
+	}
+	return nil
+}
+
+// logEnd returns the server's current end of the log.
+func logEnd(c *client.Conn, s *server) (*Position, error) {
+	q := "SHOW MASTER STATUS"
+	if s.flavor == flavorMySQL && s.atLeast("8.4.0") {
+		q = "SHOW BINARY LOG STATUS"
+	}
+	r, err := c.Execute(q)
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s (grant REPLICATION CLIENT): %w: %w", q, s.addr, err, cdc.ErrSource)
+	}
+	if len(r.Values) == 0 {
+		return nil, fmt.Errorf("%s has no binary log: set log_bin: %w", s.addr, cdc.ErrSource)
+	}
+	p := &Position{Flavor: s.flavor, ServerUUID: s.uuid}
+	p.File, _ = r.GetString(0, 0)
+	n, _ := r.GetUint(0, 1)
+	p.Pos = n
+	if !s.gtidOn() {
+		return p, nil
+	}
+	q = "SELECT @@GLOBAL.gtid_executed"
+	if s.flavor == flavorMariaDB {
+		q = "SELECT @@GLOBAL.gtid_current_pos"
+	}
+	if r, err = c.Execute(q); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
+	}
+	p.GTID, _ = r.GetString(0, 0)
+	p.GTID = strings.ReplaceAll(p.GTID, "\n", "")
+	return p, nil
+}
+
+// serverZone resolves the zone in which TIMESTAMP values are shown.
+func serverZone(cfg *Config, s *server) (*time.Location, error) {
+	name := cfg.ServerZone
+	if name == "" {
+		if name = s.vars["time_zone"]; strings.EqualFold(name, "SYSTEM") || name == "" {
+			name = s.vars["system_time_zone"]
+		}
+	}
+	if name == "" || strings.EqualFold(name, "UTC") || strings.EqualFold(name, "GMT") || strings.EqualFold(name, "Z") {
+		return time.UTC, nil
+	}
+	if t, err := time.Parse("-07:00", strings.TrimPrefix(name, "GMT")); err == nil {
+		_, off := t.Zone()
+		return time.FixedZone(name, off), nil
+	}
+	if len(name) > 4 || strings.Contains(name, "/") {
+		if z, err := time.LoadLocation(name); err == nil {
+			return z, nil
+		}
+	}
+	return nil, fmt.Errorf("the time zone %q is ambiguous or unknown: give --mysql_conf server-time-zone as a name such as Asia/Shanghai or an offset such as +08:00: %w", name, cdc.ErrUsage)
+}

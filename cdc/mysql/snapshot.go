@@ -1,0 +1,373 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-mysql-org/go-mysql/client"
+
+	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/format/row"
+)
+
+// snapshotReader reads a table without locks, in pages of its key, with several connections. Each page is one short
+// statement of its own; the log that is read afterwards, from a position taken before the first page, makes up for what
+// changed meanwhile, since writing a row again with the same key changes nothing.
+type snapshotReader struct {
+	cfg     *Config
+	table   *TableInfo
+	key     []string
+	walk    bool // the key orders the rows; else everything is one statement that can't be resumed
+	decoder *Decoder
+	target  *row.Type
+	src     *Source
+
+	pages chan page
+	pool  sync.Pool
+	end   context.CancelFunc
+	wg    sync.WaitGroup
+}
+
+// page is a run of rows of one range, in the order of the key.
+type page struct {
+	batch *row.Batch
+	index int        // of the range
+	after []KeyValue // the key of its last row
+	done  bool       // the range has no more rows
+	err   error
+}
+
+const (
+	pageBatchRows  = 4096
+	pageBatchBytes = 4 << 20
+)
+
+// planRanges splits the key space for parallel reading, at real keys that the server finds.
+func planRanges(c *client.Conn, cfg *Config, t *TableInfo, key []string) ([]Range, error) {
+	whole := []Range{{}}
+	first := t.column(key[0])
+	if cfg.Readers < 2 || t.RowsEstimate < 4*int64(cfg.ChunkRows) {
+		return whole, nil
+	}
+	from := fmt.Sprintf("SELECT %s FROM %s.%s FORCE INDEX (PRIMARY)", quoteName(key[0]), quoteName(t.Database), quoteName(t.Name))
+	if !slices.Equal(key, t.PrimaryKey) {
+		from = fmt.Sprintf("SELECT %s FROM %s.%s", quoteName(key[0]), quoteName(t.Database), quoteName(t.Name))
+	}
+	k := quoteName(key[0])
+	lo, err := oneKey(c, first, fmt.Sprintf("%s ORDER BY %s LIMIT 1", from, k))
+	if err != nil || lo == "" {
+		return whole, err
+	}
+	hi, err := oneKey(c, first, fmt.Sprintf("%s ORDER BY %s DESC LIMIT 1", from, k))
+	if err != nil || hi == "" {
+		return whole, err
+	}
+	type span struct {
+		lo, hi KeyValue
+		fixed  bool // can't be split
+		rows   int64
+	}
+	spans := []span{{lo: lo, hi: hi, rows: t.RowsEstimate}}
+	for want := 8 * cfg.Readers; len(spans) < want; {
+		big := -1
+		for i := range spans {
+			if s := &spans[i]; !s.fixed && s.rows >= 2*int64(cfg.ChunkRows) && (big < 0 || s.rows > spans[big].rows) {
+				big = i
+			}
+		}
+		if big < 0 {
+			break
+		}
+		s := &spans[big]
+		at := KeyValue("")
+		if guess, ok := midpoint(first, s.lo, s.hi); ok {
+			at, err = oneKey(c, first, fmt.Sprintf("%s WHERE %s >= %s AND %s > %s AND %s < %s ORDER BY %s LIMIT 1", from, k, guess, k, s.lo, k, s.hi, k))
+			if err == nil && at == "" {
+				at, err = oneKey(c, first, fmt.Sprintf("%s WHERE %s < %s AND %s > %s ORDER BY %s DESC LIMIT 1", from, k, guess, k, s.lo, k))
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if at == "" {
+			s.fixed = true
+			continue
+		}
+		right := span{lo: at, hi: s.hi}
+		left := span{lo: s.lo, hi: at}
+		for _, h := range []*span{&left, &right} {
+			if h.rows, err = estimate(c, fmt.Sprintf("%s WHERE %s > %s AND %s <= %s", from, k, h.lo, k, h.hi)); err != nil {
+				return nil, err
+			}
+		}
+		spans = slices.Replace(spans, big, big+1, left, right)
+	}
+	ranges := make([]Range, len(spans))
+	for i := range spans {
+		if i > 0 {
+			ranges[i].After = []KeyValue{spans[i].lo}
+		}
+		if i < len(spans)-1 {
+			ranges[i].To = []KeyValue{spans[i].hi}
+		}
+	}
+	return ranges, nil
+}
+
+// oneKey runs a query for one value; "" when there is no row.
+func oneKey(c *client.Conn, col *Column, query string) (KeyValue, error) {
+	q, err := startQuery(c, query)
+	if err != nil {
+		return "", err
+	}
+	b, err := q.next()
+	if err == io.EOF {
+		return "", q.close()
+	}
+	if err != nil {
+		return "", err
+	}
+	v, err := cells(b, q.types)
+	if err != nil {
+		return "", err
+	}
+	k, err := literal(col, v[0])
+	if err != nil {
+		return "", err
+	}
+	return k, q.close()
+}
+
+// estimate is the optimizer's guess of a query's rows.
+func estimate(c *client.Conn, query string) (int64, error) {
+	r, err := c.Execute("EXPLAIN " + query)
+	if err != nil {
+		return 0, fmt.Errorf("EXPLAIN %s: %w: %w", query, err, cdc.ErrSource)
+	}
+	n, err := r.GetIntByName(0, "rows")
+	if err != nil {
+		return 0, nil // a query that the optimizer answers without reading
+	}
+	return n, nil
+}
+
+// start begins reading the ranges in the background.
+func (r *snapshotReader) start(ctx context.Context, ranges []Range) {
+	ctx, r.end = context.WithCancel(ctx)
+	r.pages = make(chan page, r.cfg.Readers)
+	r.pool.New = func() any { return row.NewBatch(r.target) }
+	work := make(chan int, len(ranges))
+	for i := range ranges {
+		work <- i
+	}
+	close(work)
+	var workers sync.WaitGroup
+	for range min(r.cfg.Readers, len(ranges)) {
+		d := r.decoder.Clone()
+		workers.Go(func() { r.worker(ctx, d, work, ranges) })
+	}
+	r.wg.Go(func() {
+		workers.Wait()
+		close(r.pages)
+	})
+}
+
+// stop ends the reading and waits for it.
+func (r *snapshotReader) stop() {
+	if r.end == nil {
+		return
+	}
+	r.end()
+	for range r.pages { // unblock the workers
+	}
+	r.wg.Wait()
+}
+
+func (r *snapshotReader) send(ctx context.Context, p page) bool {
+	select {
+	case r.pages <- p:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (r *snapshotReader) worker(ctx context.Context, d *Decoder, work <-chan int, ranges []Range) {
+	var c *client.Conn
+	defer func() {
+		if c != nil {
+			_ = c.Close()
+		}
+	}()
+	for i := range work {
+		rng := ranges[i]
+		for try := 0; ; {
+			var err error
+			if c == nil {
+				c, err = r.connect(ctx)
+			}
+			moved := false
+			if err == nil {
+				moved, err = r.readRange(ctx, c, d, i, &rng)
+			}
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if c != nil {
+				_ = c.Close()
+				c = nil
+			}
+			if moved {
+				try = 0
+			}
+			if !errors.Is(err, cdc.ErrSource) || isAccessDenied(err) || try >= r.cfg.ConnectRetries || !r.walk {
+				r.send(ctx, page{err: err})
+				return
+			}
+			r.src.log.Warn("reading the table; trying again", "error", err)
+			if sleep(ctx, backoff(try)) != nil {
+				return
+			}
+			try++
+		}
+	}
+}
+
+func (r *snapshotReader) connect(ctx context.Context) (*client.Conn, error) {
+	c, _, err := connectAny(ctx, r.cfg, r.src.server.addr, r.src.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := snapshotSession(c); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// snapshotSession prepares a connection that reads rows for the Decoder: text in each column's own character set.
+func snapshotSession(c *client.Conn) error {
+	if err := session(c); err != nil {
+		return err
+	}
+	if _, err := c.Execute("SET character_set_results = NULL"); err != nil {
+		return fmt.Errorf("SET character_set_results: %w: %w", err, cdc.ErrSource)
+	}
+	return nil
+}
+
+// readRange reads one range to its end and moves rng.After along, so that a retry goes on where it stopped. It returns
+// whether any rows were handed over.
+func (r *snapshotReader) readRange(ctx context.Context, c *client.Conn, d *Decoder, index int, rng *Range) (moved bool, err error) {
+	release := interruptOn(ctx, c)
+	defer release()
+	names := d.SelectColumns()
+	keyAt := make([]int, len(r.key))
+	for i, k := range r.key {
+		keyAt[i] = slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, k) })
+		if keyAt[i] < 0 {
+			return false, fmt.Errorf("key column %s is not read: %w", k, cdc.ErrRefused)
+		}
+	}
+	for {
+		n, err := r.readPage(ctx, c, d, index, rng, names, keyAt)
+		if err != nil {
+			return moved, err
+		}
+		moved = moved || n > 0
+		if !r.walk || n < r.cfg.ChunkRows {
+			return moved, nil
+		}
+	}
+}
+
+// readPage runs one statement and hands its rows over in batches; the last one says done when the range has no more.
+func (r *snapshotReader) readPage(ctx context.Context, c *client.Conn, d *Decoder, index int, rng *Range, names []string, keyAt []int) (int, error) {
+	q, err := startQuery(c, r.query(names, rng))
+	if err != nil {
+		return 0, err
+	}
+	b := r.pool.Get().(*row.Batch)
+	b.Reset()
+	rows := 0
+	var last []byte
+	hand := func(done bool) error {
+		p := page{batch: b, index: index, done: done}
+		if r.walk && rows > 0 {
+			v, err := cells(last, q.types)
+			if err != nil {
+				return err
+			}
+			p.after = make([]KeyValue, len(keyAt))
+			for i, at := range keyAt {
+				if p.after[i], err = literal(r.table.column(r.key[i]), v[at]); err != nil {
+					return err
+				}
+			}
+		} else if rows == 0 {
+			p.after = rng.After
+		}
+		if !r.send(ctx, p) {
+			return ctx.Err()
+		}
+		if r.walk {
+			rng.After = p.after
+		}
+		b = r.pool.Get().(*row.Batch)
+		b.Reset()
+		return nil
+	}
+	for {
+		packet, err := q.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return rows, err
+		}
+		if err := d.AppendBinaryRow(b.Cols, packet); err != nil {
+			return rows, fmt.Errorf("%s.%s: after %d rows of a page after key %v: %w", r.table.Database, r.table.Name, rows, rng.After, err)
+		}
+		b.EndRow(row.Insert)
+		rows++
+		last = append(last[:0], packet...)
+		if b.N >= pageBatchRows || b.N&63 == 0 && b.Bytes() >= pageBatchBytes || len(packet) >= pageBatchBytes {
+			if err := hand(false); err != nil {
+				return rows, err
+			}
+		}
+	}
+	if done := !r.walk || rows < r.cfg.ChunkRows; done || b.N > 0 {
+		if err := hand(done); err != nil {
+			return rows, err
+		}
+	}
+	return rows, q.close()
+}
+
+func (r *snapshotReader) query(names []string, rng *Range) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = quoteName(n)
+	}
+	s := fmt.Sprintf("SELECT %s FROM %s.%s", strings.Join(quoted, ", "), quoteName(r.table.Database), quoteName(r.table.Name))
+	if !r.walk {
+		return s
+	}
+	if w := rng.where(r.key); w != "" {
+		s += " WHERE " + w
+	}
+	keys := make([]string, len(r.key))
+	for i, k := range r.key {
+		keys[i] = quoteName(k)
+	}
+	return fmt.Sprintf("%s ORDER BY %s LIMIT %d", s, strings.Join(keys, ", "), r.cfg.ChunkRows)
+}

@@ -1,0 +1,513 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+
+	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/format/row"
+)
+
+// Source is a MySQL table as a change stream: what is in it, then what changes. It implements cdc.Source. Reading begins
+// with the first Next.
+type Source struct {
+	cfg    *Config
+	log    *slog.Logger
+	flavor string
+	server *server // nil for binlog-dir
+	table  *TableInfo
+	key    []string // that orders the initial read
+	opts   ValueOptions
+
+	resume   *Position // saved position, nil at a first start
+	endGTID  gtidSet   // StopAtLatest: the end
+	endFile  string
+	endPos   uint64
+	findings []Finding
+
+	target     *row.Type
+	logColumns []Column // for logs that don't name columns: in the order of row images
+
+	// Only Next and Retarget use these.
+	snap     *snapshotReader
+	progress *Progress
+	from     *Position // where the log is read from after the initial read
+	last     *row.Batch
+	stream   *stream
+	ctx      context.Context // of the background goroutines
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+	tableMu  sync.Mutex // guards target and logColumns against the reader of the log
+}
+
+// Open connects, checks what the log needs, and reads the definition of the table. saved is the text of the position to go
+// on from, "" for a first start. It starts no goroutine. Every failure is a cdc.ErrSource, cdc.ErrUsage, cdc.ErrRefused or
+// cdc.ErrPositionLost.
+func Open(ctx context.Context, cfg Config, saved string, log *slog.Logger) (*Source, error) {
+	s := &Source{cfg: &cfg, log: log, opts: cfg.Values}
+	s.opts.Types = cfg.Types
+	if saved != "" {
+		p, err := parsePosition(saved)
+		if err != nil {
+			return nil, err
+		}
+		s.resume = p
+	}
+	var err error
+	if cfg.BinlogDir != "" {
+		err = s.openDir(ctx)
+	} else {
+		err = s.openServer(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+func (s *Source) openServer(ctx context.Context) error {
+	c, srv, err := connectAny(ctx, s.cfg, "", s.log)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer interruptOn(ctx, c)()
+	s.server, s.flavor = srv, srv.flavor
+	if err := s.fits(); err != nil {
+		return err
+	}
+	if s.opts.ServerZone, err = serverZone(s.cfg, srv); err != nil {
+		return err
+	}
+	if err := session(c); err != nil {
+		return err
+	}
+	s.findings = checkServer(c, srv, s.cfg)
+	if s.table, err = readTable(c, s.cfg.Database, s.cfg.Table); err == nil {
+		s.findings = append(s.findings, checkTable(c, srv, s.table)...)
+		s.logColumns = s.table.image
+	}
+	for _, f := range s.findings {
+		if f.Fatal && f.cause == nil {
+			return f.Err(srv.addr)
+		}
+		if !f.Fatal {
+			s.log.Warn(f.What, "remedy", f.Remedy)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if s.resume != nil && len(s.resume.Columns) > 0 {
+		if s.logColumns, err = restoreColumns(s.resume.Columns); err != nil {
+			return err
+		}
+	}
+	end, err := logEnd(c, srv)
+	if err != nil && s.cfg.Startup != StartSnapshot {
+		return err
+	}
+	if s.cfg.StopAtLatest && end != nil {
+		s.endFile, s.endPos = end.File, end.Pos
+		if s.server.gtidOn() {
+			if s.endGTID, err = parseGTIDSet(s.flavor, end.GTID); err != nil {
+				return err
+			}
+		}
+	}
+	return s.chooseStart(ctx, c, end)
+}
+
+// fits refuses a saved position of another kind of server.
+func (s *Source) fits() error {
+	if s.resume != nil && s.resume.Flavor != s.flavor {
+		return fmt.Errorf("the saved position is of a %s server, this one is %s: %w", s.resume.Flavor, s.flavor, cdc.ErrPositionLost)
+	}
+	return nil
+}
+
+// chooseStart sets where reading begins: the saved position, or what scan.startup.mode says.
+func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position) error {
+	if s.resume != nil {
+		s.from = s.resume
+		if s.resume.Snapshot != nil {
+			p := *s.resume.Snapshot
+			p.Ranges = slices.Clone(p.Ranges)
+			s.progress = &p
+			for _, r := range p.Ranges {
+				for _, v := range slices.Concat(r.After, r.To) {
+					if err := v.check(); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+	from := &Position{Flavor: s.flavor}
+	if s.server != nil {
+		from.ServerUUID = s.server.uuid
+	}
+	switch s.cfg.Startup {
+	case StartInitial, StartSnapshot:
+		s.progress = &Progress{}
+		if end != nil {
+			*from = *end
+			if !s.server.gtidOn() {
+				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
+				// commit in the engine. All in earlier files have committed, so the file is read from its start.
+				from.Pos = 4
+			}
+		}
+	case StartLatest:
+		*from = *end
+	case StartEarliest:
+		files, err := binaryLogs(c)
+		if err != nil {
+			return err
+		}
+		from.File, from.Pos = files[0], 4
+	case StartSpecific:
+		if s.cfg.StartGTID != "" {
+			if !s.server.gtidOn() {
+				return fmt.Errorf("scan.startup.specific-offset.gtid-set needs a server with gtid_mode=ON: %w", cdc.ErrUsage)
+			}
+			g, err := parseGTIDSet(s.flavor, s.cfg.StartGTID)
+			if err != nil {
+				return err
+			}
+			from.GTID = g.String()
+			break
+		}
+		files, err := binaryLogs(c)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(files, s.cfg.StartFile) {
+			return fmt.Errorf("the server has no log file %s, its oldest is %s: %w", s.cfg.StartFile, files[0], cdc.ErrPositionLost)
+		}
+		from.File, from.Pos = s.cfg.StartFile, uint64(s.cfg.StartPos)
+	case StartTimestamp:
+		file, err := s.fileAt(ctx, c, time.UnixMilli(s.cfg.StartMillis))
+		if err != nil {
+			return err
+		}
+		from.File, from.Pos = file, 4
+	}
+	if s.cfg.SkipGTID != "" && from.GTID != "" {
+		g, err := parseGTIDSet(s.flavor, from.GTID)
+		if err != nil {
+			return err
+		}
+		if err := g.addAll(s.cfg.SkipGTID); err != nil {
+			return fmt.Errorf("skip-gtid-set: %w: %w", err, cdc.ErrUsage)
+		}
+		from.GTID = g.String()
+	}
+	s.from = from
+	return nil
+}
+
+// binaryLogs lists the server's log files, oldest first.
+func binaryLogs(c *client.Conn) ([]string, error) {
+	r, err := c.Execute("SHOW BINARY LOGS")
+	if err != nil {
+		return nil, fmt.Errorf("SHOW BINARY LOGS: %w: %w", err, cdc.ErrSource)
+	}
+	var files []string
+	for i := range r.Values {
+		f, _ := r.GetString(i, 0)
+		files = append(files, f)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the server has no binary log: %w", cdc.ErrSource)
+	}
+	return files, nil
+}
+
+// fileAt finds the newest log file that began before t, by the time of each file's first event.
+func (s *Source) fileAt(ctx context.Context, c *client.Conn, t time.Time) (string, error) {
+	files, err := binaryLogs(c)
+	if err != nil {
+		return "", err
+	}
+	for i := len(files) - 1; i > 0; i-- {
+		began, err := s.fileTime(ctx, files[i])
+		if err != nil {
+			return "", err
+		}
+		if !began.After(t) {
+			return files[i], nil
+		}
+	}
+	return files[0], nil
+}
+
+// Table is the table's definition now.
+func (s *Source) Table() *TableInfo { return s.table }
+
+// Findings are what the checks at the start have to say.
+func (s *Source) Findings() []Finding { return s.findings }
+
+// SetKey names the columns that order the initial read: the table's primary key, or another unique key that the user chose.
+func (s *Source) SetKey(columns []string) { s.key = columns }
+
+func (s *Source) serverUUID() string {
+	if s.server == nil {
+		return ""
+	}
+	return s.server.uuid
+}
+
+// watches reports whether a table map is that of the watched table.
+func (s *Source) watches(schema, table []byte) bool {
+	if s.server != nil && s.server.vars["lower_case_table_names"] != "0" && s.server.vars["lower_case_table_names"] != "" {
+		return strings.EqualFold(string(schema), s.cfg.Database) && strings.EqualFold(string(table), s.cfg.Table)
+	}
+	return string(schema) == s.cfg.Database && string(table) == s.cfg.Table
+}
+
+// watch makes the decoder for a table map.
+func (s *Source) watch(tm *TableMap) (*watched, error) {
+	s.tableMu.Lock()
+	defer s.tableMu.Unlock()
+	cols := s.logColumns
+	if tm.ColumnNames() != nil {
+		var err error
+		if cols, err = columnsFor(tm, s.logColumns); err != nil {
+			return nil, err
+		}
+	}
+	dec, err := NewDecoder(cols, s.target, s.opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s.%s: %w", tm.Schema, tm.Table, err)
+	}
+	w := &watched{tm: tm, dec: dec}
+	for _, k := range s.key {
+		for i := range s.target.Fields {
+			if strings.EqualFold(s.target.Fields[i].Name, k) {
+				w.key = append(w.key, i)
+			}
+		}
+	}
+	return w, nil
+}
+
+// Retarget implements cdc.Source.
+func (s *Source) Retarget(t *row.Type) error {
+	s.tableMu.Lock()
+	s.target = t
+	s.tableMu.Unlock()
+	if s.stream != nil {
+		s.stream.hand.retype(t)
+		signal(s.stream.retargeted)
+		return nil
+	}
+	if s.table == nil {
+		return nil
+	}
+	_, err := NewDecoder(s.table.image, t, s.opts)
+	return err
+}
+
+// Next implements cdc.Source.
+func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
+	if s.progress != nil {
+		ev, err := s.nextPage(ctx)
+		if ev != nil || err != nil {
+			return ev, err
+		}
+		// The initial read is over.
+		s.progress = nil
+		if s.cfg.Startup == StartSnapshot {
+			s.cfg.StopAtLatest, s.endGTID, s.endFile = true, gtidSet{}, ""
+		}
+		p := *s.from
+		p.Snapshot = nil
+		s.from = &p
+		return &cdc.Event{Pos: &p}, nil
+	}
+	if s.stream == nil {
+		if s.cfg.Startup == StartSnapshot || s.nothingToRead() {
+			return nil, io.EOF
+		}
+		if err := s.startStream(); err != nil {
+			return nil, err
+		}
+	}
+	return s.stream.hand.next(ctx, s.stream.position)
+}
+
+// nextPage gives the next rows of the initial read; nil after the last.
+func (s *Source) nextPage(ctx context.Context) (*cdc.Event, error) {
+	if s.snap == nil {
+		if err := s.startSnapshot(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.last != nil {
+		s.snap.pool.Put(s.last)
+		s.last = nil
+	}
+	for {
+		var p page
+		var ok bool
+		select {
+		case p, ok = <-s.snap.pages:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if !ok {
+			s.snap.stop()
+			s.snap = nil
+			return nil, nil
+		}
+		if p.err != nil {
+			return nil, p.err
+		}
+		s.progress.Rows += int64(p.batch.N)
+		s.last = p.batch
+		r := &s.progress.Ranges[p.index]
+		if s.snap.walk {
+			r.After = p.after
+		}
+		if p.done {
+			r.Done = true
+		}
+		ev := &cdc.Event{Snapshot: true}
+		if p.batch.N > 0 {
+			ev.Rows = p.batch
+		}
+		if s.snap.walk || p.done {
+			ev.Pos = s.snapshotPosition()
+		}
+		return ev, nil
+	}
+}
+
+// snapshotPosition is the position inside the initial read: a copy of what is left of it.
+func (s *Source) snapshotPosition() *Position {
+	p := *s.from
+	left := &Progress{Planned: true, Rows: s.progress.Rows}
+	for _, r := range s.progress.Ranges {
+		if !r.Done {
+			left.Ranges = append(left.Ranges, r)
+		}
+	}
+	p.Snapshot = left
+	return &p
+}
+
+func (s *Source) startSnapshot(ctx context.Context) error {
+	r := &snapshotReader{cfg: s.cfg, table: s.table, key: s.key, src: s, target: s.target, walk: len(s.key) > 0}
+	for _, k := range s.key {
+		c := s.table.column(k)
+		if c == nil {
+			return fmt.Errorf("key column %s is not in %s.%s: %w", k, s.table.Database, s.table.Name, cdc.ErrUsage)
+		}
+		r.walk = r.walk && walkable(c)
+	}
+	if !r.walk {
+		s.log.Warn("the initial read goes in one piece and begins anew when it is interrupted: the key has a column whose values can't be compared as they sort", "key", s.key)
+		s.progress = &Progress{}
+	}
+	var err error
+	if r.decoder, err = NewDecoder(s.table.image, s.target, s.opts); err != nil {
+		return err
+	}
+	if !s.progress.Planned {
+		s.progress.Ranges = []Range{{}}
+		if r.walk {
+			c, err := r.connect(ctx)
+			if err != nil {
+				return err
+			}
+			s.progress.Ranges, err = planRanges(c, s.cfg, s.table, s.key)
+			_ = c.Close()
+			if err != nil {
+				return err
+			}
+		}
+		s.progress.Planned = true
+	}
+	s.log.Info("reading the table", "table", s.table.Database+"."+s.table.Name, "rows_estimate", s.table.RowsEstimate, "ranges", len(s.progress.Ranges), "done", s.progress.Rows)
+	s.snap = r
+	r.start(s.ctx, slices.Clone(s.progress.Ranges))
+	return nil
+}
+
+// nothingToRead reports whether the end that StopAtLatest asks for is reached before the log was opened.
+func (s *Source) nothingToRead() bool {
+	if !s.cfg.StopAtLatest || s.server == nil {
+		return false
+	}
+	if s.endGTID.set != nil && s.from.GTID != "" {
+		g, err := parseGTIDSet(s.flavor, s.from.GTID)
+		return err == nil && g.contains(s.endGTID)
+	}
+	return s.from.File == s.endFile && s.from.Pos >= s.endPos
+}
+
+// atEnd reports whether the stream has reached the end that StopAtLatest asks for. h.mu is held.
+func (s *Source) atEnd(st *stream) bool {
+	if !s.cfg.StopAtLatest || s.server == nil {
+		return false
+	}
+	if st.gset.set != nil && s.endGTID.set != nil {
+		return st.gset.contains(s.endGTID)
+	}
+	return st.doneFile == s.endFile && st.donePos >= s.endPos || binlogLess(s.endFile, st.doneFile)
+}
+
+func (s *Source) startStream() error {
+	st := &stream{src: s, hand: newHandoff(s.target), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1), ignored: map[byte]int64{}}
+	st.hand.fill.boundary, st.hand.spare.boundary = true, true
+	var err error
+	if s.from.GTID != "" || s.server == nil || s.server.gtidOn() {
+		if st.gset, err = parseGTIDSet(s.flavor, s.from.GTID); err != nil {
+			return err
+		}
+	}
+	from := start{byGTID: s.from.GTID != "", file: s.from.File, pos: uint32(s.from.Pos)}
+	st.file, st.pos, st.doneFile, st.donePos = s.from.File, s.from.Pos, s.from.File, s.from.Pos
+	if !from.byGTID && st.gset.set != nil && from.pos > 4 && s.server != nil {
+		// The transactions before the position are known only from the start of its file.
+		st.skipUntil, from.pos = s.from.Pos, 4
+	}
+	if s.resume == nil && s.cfg.Startup == StartTimestamp {
+		st.skipBefore = time.UnixMilli(s.cfg.StartMillis)
+	}
+	if s.server == nil {
+		st.skipUntil = s.from.Pos
+	}
+	s.stream = st
+	s.wg.Go(func() {
+		var err error
+		if s.server == nil {
+			err = st.replayDir(s.ctx, from)
+		} else {
+			err = st.follow(s.ctx, from)
+		}
+		st.hand.fail(err)
+	})
+	return nil
+}
+
+// Close implements cdc.Source: it ends the background goroutines and waits for them.
+func (s *Source) Close() error {
+	s.cancel()
+	if s.snap != nil {
+		s.snap.stop()
+	}
+	s.wg.Wait()
+	return nil
+}

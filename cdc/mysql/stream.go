@@ -1,0 +1,491 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/format/row"
+)
+
+// Event types that the stream looks at; those with rows are in rowsevent.go.
+const (
+	eventQuery         = 2
+	eventStop          = 3
+	eventRotate        = 4
+	eventIntvar        = 5
+	eventRand          = 13
+	eventUserVar       = 14
+	eventFormat        = 15
+	eventXID           = 16
+	eventBeginLoad     = 17
+	eventExecuteLoad   = 18
+	eventTableMap      = 19
+	eventIncident      = 26
+	eventHeartbeat     = 27
+	eventIgnorable     = 28
+	eventRowsQuery     = 29
+	eventGTID          = 33
+	eventAnonymousGTID = 34
+	eventPreviousGTIDs = 35
+	eventTxnContext    = 36
+	eventViewChange    = 37
+	eventXAPrepare     = 38
+	eventPayload       = 40
+	eventHeartbeatV2   = 41
+	eventTaggedGTID    = 42
+	eventMariaAnnotate = 160
+	eventMariaCheckpt  = 161
+	eventMariaGTID     = 162
+	eventMariaGTIDList = 163
+	eventMariaEncrypt  = 164
+	eventMariaQueryZ   = 165
+
+	flagIgnorable = 0x80
+)
+
+// event is one event of the log without its header and checksum. The body is the stream's to keep.
+type event struct {
+	kind   byte
+	flags  uint16
+	time   uint32 // seconds
+	size   uint32
+	endPos uint32 // 0: not a place in the file
+	body   []byte
+}
+
+// transaction is the group of events that the stream is in.
+type transaction struct {
+	id      gtid
+	start   uint64 // offset of its first event
+	at      time.Time
+	open    bool // BEGIN or a GTID was seen
+	begun   bool // BEGIN was seen: it ends with XID or COMMIT
+	xa      bool
+	applied int  // rows events of the table that were taken
+	skip    bool // not to be applied
+}
+
+// stream turns the events of a log into chunks. Its methods are called by the goroutine that reads the log, except for
+// position and what handoff says.
+type stream struct {
+	src  *Source
+	hand *handoff
+	ctx  context.Context // of the reading goroutine; a field because the library's callback has none
+
+	file string
+	pos  uint64 // end of the last event
+	txn  transaction
+	gset gtidSet // guarded by hand.mu, with doneFile and donePos: the last transaction end
+	// doneFile and donePos are the file and offset after the last transaction end.
+	doneFile string
+	donePos  uint64
+
+	maps    map[uint64]*watched
+	decoder *watched // the newest
+	zstd    *zstd.Decoder
+
+	// skipUntil passes over transactions that start before this offset of the first file; skipBefore over those committed
+	// earlier.
+	skipUntil  uint64
+	skipBefore time.Time
+	// replay is the transaction that a lost connection cut, and how many of its events were taken already.
+	replay transaction
+	// retargeted gets a token from Retarget after a schema change.
+	retargeted chan struct{}
+	ignored    map[byte]int64
+	// peek, when set, sees the events in place of all else: for looking at the start of a file.
+	peek  func(event) error
+	fatal error // of our own handling of an event, which no new connection mends
+}
+
+// watched is a table map of the watched table with the decoder of its rows.
+type watched struct {
+	tm  *TableMap
+	dec *Decoder
+	key []int // target positions of the primary key
+}
+
+func (s *stream) where() string {
+	if s.txn.id.is {
+		return fmt.Sprintf("%s:%d (transaction %s)", s.file, s.pos, s.txn.id)
+	}
+	return fmt.Sprintf("%s:%d", s.file, s.pos)
+}
+
+func (s *stream) refuse(format string, args ...any) error {
+	return fmt.Errorf("%s at %s: %w", fmt.Sprintf(format, args...), s.where(), cdc.ErrRefused)
+}
+
+// position is the resume point after the last transaction. h.mu is held.
+func (s *stream) position() cdc.Position {
+	p := &Position{Flavor: s.src.flavor, ServerUUID: s.src.serverUUID(), File: s.doneFile, Pos: s.donePos}
+	if s.gset.set != nil {
+		g := s.gset.clone()
+		p.text = g.String
+	}
+	if s.decoder != nil && s.decoder.tm.ColumnNames() == nil {
+		p.Columns = savedColumns(s.src.logColumns)
+	}
+	return p
+}
+
+// handle takes one event.
+func (s *stream) handle(e event) error {
+	if s.peek != nil {
+		return s.peek(e)
+	}
+	if e.endPos > 0 {
+		s.pos = uint64(e.endPos)
+	}
+	if err := s.dispatch(e); err != nil {
+		return err
+	}
+	if !s.txn.open && e.endPos > 0 && e.kind != eventHeartbeat {
+		s.advance()
+	}
+	return nil
+}
+
+func (s *stream) dispatch(e event) error {
+	switch e.kind {
+	case eventFormat, eventStop:
+		clear(s.maps)
+		if s.txn.open && s.txn.applied > 0 && e.kind == eventFormat && e.endPos > 0 {
+			return s.refuse("the server stopped inside a transaction")
+		}
+		s.txn = transaction{}
+	case eventGTID, eventAnonymousGTID, eventTaggedGTID, eventMariaGTID:
+		return s.begin(e)
+	case eventPreviousGTIDs, eventMariaGTIDList:
+		return s.previous(e)
+	case eventQuery, eventMariaQueryZ:
+		return s.query(e)
+	case eventXID:
+		return s.commit()
+	case eventXAPrepare:
+		return s.commit()
+	case eventTableMap:
+		return s.tableMap(e)
+	case eventPayload:
+		return s.payload(e)
+	case eventIncident:
+		return s.refuse("the server lost events (an incident event)")
+	case eventExecuteLoad:
+		return s.refuse("a LOAD DATA in statement format (the session's binlog_format was not ROW)")
+	case eventIntvar, eventRand, eventUserVar, eventBeginLoad, eventHeartbeat, eventHeartbeatV2, eventIgnorable, eventRowsQuery,
+		eventTxnContext, eventViewChange, eventMariaAnnotate, eventMariaCheckpt, eventMariaEncrypt:
+		s.ignored[e.kind]++
+	default:
+		if IsRowsEvent(e.kind) {
+			return s.rows(e)
+		}
+		if e.flags&flagIgnorable == 0 {
+			return s.refuse("an event of type %d, which is not known", e.kind)
+		}
+		s.ignored[e.kind]++
+	}
+	return nil
+}
+
+// rotate notes that the log goes on in another file.
+func (s *stream) rotate(file string, pos uint64) {
+	s.file, s.pos = file, pos
+	clear(s.maps)
+}
+
+// begin starts a transaction at its GTID event.
+func (s *stream) begin(e event) error {
+	if s.txn.open && s.txn.applied > 0 {
+		return s.refuse("a transaction begins inside another")
+	}
+	t := transaction{open: true, at: time.Unix(int64(e.time), 0)}
+	if e.endPos > 0 {
+		t.start = uint64(e.endPos) - uint64(e.size)
+	}
+	if err := decodeGTID(e, &t); err != nil {
+		return s.refuse("a GTID event that can't be read (%v)", err)
+	}
+	s.hand.mu.Lock()
+	known := s.gset.has(t.id)
+	s.hand.mu.Unlock()
+	t.skip = known || t.start < s.skipUntil || t.at.Before(s.skipBefore)
+	if s.replay.applied > 0 {
+		if t.id != s.replay.id || !t.id.is && t.start != s.replay.start {
+			return s.refuse("the server went on with transaction %s after the connection was lost inside %s", t.id, s.replay.id)
+		}
+		t.applied = 0
+	}
+	s.txn = t
+	return nil
+}
+
+// commit ends a transaction.
+func (s *stream) commit() error {
+	t := s.txn
+	s.txn = transaction{}
+	s.replay = transaction{}
+	h := s.hand
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := s.gset.add(t.id); err != nil {
+		return s.refuse("adding transaction %s: %v", t.id, err)
+	}
+	s.doneFile, s.donePos = s.file, s.pos
+	f := h.fill
+	f.boundary, f.moved = true, true
+	if t.applied > 0 {
+		f.at = t.at
+		signal(h.ready)
+	}
+	if s.src.atEnd(s) {
+		h.err = io.EOF
+		signal(h.ready)
+		return io.EOF
+	}
+	return h.waitBelow(s.ctx, softRows, softBytes)
+}
+
+// advance moves the position over events between transactions.
+func (s *stream) advance() {
+	s.hand.mu.Lock()
+	defer s.hand.mu.Unlock()
+	if s.doneFile == s.file && s.donePos == s.pos {
+		return
+	}
+	s.doneFile, s.donePos = s.file, s.pos
+	s.hand.fill.moved = true
+	if s.src.atEnd(s) && s.hand.err == nil {
+		s.hand.err = io.EOF
+		signal(s.hand.ready)
+	}
+}
+
+// previous takes the list of transactions before a file. It matters when reading begins at a file, not at a set.
+func (s *stream) previous(e event) error {
+	s.hand.mu.Lock()
+	defer s.hand.mu.Unlock()
+	if s.gset.set == nil {
+		return nil
+	}
+	text, err := previousGTIDs(e)
+	if err == nil && s.gset.set.IsEmpty() {
+		err = s.gset.addAll(text)
+	}
+	if err != nil {
+		return s.refuse("the list of earlier transactions can't be read (%v)", err)
+	}
+	return nil
+}
+
+// query looks at a statement: the ends of transactions, XA, and DDL.
+func (s *stream) query(e event) error {
+	q, err := readQuery(e)
+	if err != nil {
+		return s.refuse("a query event that can't be read (%v)", err)
+	}
+	head := strings.ToUpper(firstWords(q.text))
+	switch {
+	case head == "BEGIN":
+		s.txn.open, s.txn.begun = true, true
+		if s.txn.start == 0 && e.endPos > 0 { // servers without GTID events
+			s.txn.start = uint64(e.endPos) - uint64(e.size)
+			s.txn.at = time.Unix(int64(e.time), 0)
+			s.txn.skip = s.txn.start < s.skipUntil || s.txn.at.Before(s.skipBefore)
+		}
+		return nil
+	case head == "COMMIT":
+		return s.commit()
+	case head == "ROLLBACK":
+		if s.txn.applied > 0 {
+			return s.refuse("a transaction with rows of the table was rolled back in the log")
+		}
+		return s.commit()
+	case strings.HasPrefix(head, "SAVEPOINT"), strings.HasPrefix(head, "ROLLBACK TO"), strings.HasPrefix(head, "RELEASE SAVEPOINT"):
+		return nil
+	case strings.HasPrefix(head, "XA START"), strings.HasPrefix(head, "XA BEGIN"):
+		s.txn.open, s.txn.begun, s.txn.xa = true, true, true
+		return nil
+	case strings.HasPrefix(head, "XA END"):
+		return nil
+	case strings.HasPrefix(head, "XA COMMIT"), strings.HasPrefix(head, "XA ROLLBACK"):
+		return s.commit()
+	}
+	if !s.txn.skip {
+		if err := s.statement(q); err != nil {
+			return err
+		}
+	}
+	if s.txn.begun {
+		return nil
+	}
+	return s.commit()
+}
+
+// tableMap notes the table behind an id when it is the watched one.
+func (s *stream) tableMap(e event) error {
+	schema, table, err := TableMapName(e.body)
+	if err != nil {
+		return s.refuse("a table map that can't be read (%v)", err)
+	}
+	id, err := TableMapID(e.body)
+	if err != nil {
+		return s.refuse("a table map that can't be read (%v)", err)
+	}
+	if !s.src.watches(schema, table) {
+		delete(s.maps, id)
+		return nil
+	}
+	if w := s.maps[id]; w != nil && w.tm.Same(e.body) {
+		return nil
+	}
+	tm, err := ParseTableMap(e.body, s.src.flavor == flavorMariaDB)
+	if err != nil {
+		return s.refuse("a table map that can't be read (%v)", err)
+	}
+	w, err := s.src.watch(tm)
+	if err != nil {
+		return fmt.Errorf("%w (at %s)", err, s.where())
+	}
+	s.maps[id], s.decoder = w, w
+	return nil
+}
+
+// rows decodes the rows of the watched table into the chunk that is being filled.
+func (s *stream) rows(e event) error {
+	if len(e.body) < 6 {
+		return s.refuse("a rows event of %d bytes", len(e.body))
+	}
+	w := s.maps[uintLE(e.body[:6])]
+	if w == nil || s.txn.skip {
+		return nil
+	}
+	if s.txn.xa {
+		return s.refuse("rows of the table in an XA transaction, which may still be rolled back")
+	}
+	re, err := ParseRows(e.kind, e.body)
+	if err != nil {
+		return s.refuse("a rows event that can't be read (%v)", err)
+	}
+	s.txn.applied++
+	if s.txn.applied <= s.replay.applied {
+		return nil // taken before the connection was lost
+	}
+	h := s.hand
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.waitBelow(s.ctx, hardRows, hardBytes); err != nil {
+		return err
+	}
+	f := h.fill
+	from := f.batch.N
+	if _, err := w.dec.AppendRows(f.batch, w.tm, &re); err != nil {
+		f.batch.Reset()
+		if !errors.Is(err, cdc.ErrRefused) {
+			err = fmt.Errorf("%w: %w", err, cdc.ErrRefused)
+		}
+		return fmt.Errorf("%w (at %s)", err, s.where())
+	}
+	f.boundary = false
+	if re.Kind == row.UpdateAfter {
+		splitKeyChanges(f.batch, from, w.key)
+	}
+	return nil
+}
+
+// splitKeyChanges turns updates that change the key, pairs from row from on, into a delete and an insert.
+func splitKeyChanges(b *row.Batch, from int, key []int) {
+	for i := from; i+1 < b.N; i += 2 {
+		for _, k := range key {
+			c := &b.Cols[k]
+			if c.IsNull(i) != c.IsNull(i+1) || row.CompareValues(c, i, c, i+1) != 0 {
+				b.Kinds[i], b.Kinds[i+1] = row.Delete, row.Insert
+				break
+			}
+		}
+	}
+}
+
+// payload opens a compressed transaction.
+func (s *stream) payload(e event) error {
+	inner, err := s.decompress(e.body)
+	if err != nil {
+		return s.refuse("a compressed transaction that can't be read (%v)", err)
+	}
+	return eachInner(inner, s.dispatch)
+}
+
+// eachInner gives the events of an uncompressed payload. They have no place in the file and no checksum.
+func eachInner(b []byte, take func(event) error) error {
+	for len(b) > 0 {
+		if len(b) < 19 {
+			return malformed("a compressed transaction with %d bytes too many", len(b))
+		}
+		size := int(uintLE(b[9:13]))
+		if size < 19 || size > len(b) {
+			return malformed("a compressed transaction with an event of %d bytes where %d are left", size, len(b))
+		}
+		e := event{kind: b[4], flags: uint16(uintLE(b[17:19])), time: uint32(uintLE(b[:4])), size: uint32(size), body: b[19:size]}
+		if err := take(e); err != nil {
+			return err
+		}
+		b = b[size:]
+	}
+	return nil
+}
+
+// maxPayload bounds what a compressed transaction may grow to.
+const maxPayload = 4 << 30
+
+func (s *stream) decompress(body []byte) ([]byte, error) {
+	r := reader{b: body}
+	var algorithm, size uint64
+	for {
+		field := r.lenenc()
+		if field == 0 || r.bad { // the end mark
+			break
+		}
+		v := reader{b: r.take(int(r.lenenc()))}
+		switch field {
+		case 2:
+			algorithm = v.lenenc()
+		case 3:
+			size = v.lenenc()
+		}
+	}
+	if r.bad || size > maxPayload {
+		return nil, malformed("a header of %d bytes, %d uncompressed", len(body), size)
+	}
+	switch algorithm {
+	case 255:
+		return r.b, nil
+	case 0:
+	default:
+		return nil, malformed("compression %d", algorithm)
+	}
+	if s.zstd == nil {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPayload))
+		if err != nil {
+			return nil, err
+		}
+		s.zstd = z
+	}
+	return s.zstd.DecodeAll(r.b, make([]byte, 0, size))
+}
+
+// cut notes that the connection was lost and forgets what belonged to it.
+func (s *stream) cut() {
+	if s.txn.open && s.txn.applied > 0 {
+		applied := max(s.txn.applied, s.replay.applied)
+		s.replay = s.txn
+		s.replay.applied = applied
+	}
+	s.txn = transaction{}
+	clear(s.maps)
+}

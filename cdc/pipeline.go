@@ -1,0 +1,237 @@
+package cdc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// PropertyPosition is the key of a snapshot's properties under which the source's resume point is stored.
+const PropertyPosition = "paimon-go.source.position"
+
+// TableWriter is what the pipeline needs of a table's writer; *writer.Writer is one.
+type TableWriter interface {
+	// Write takes a copy of the rows. It waits only for memory.
+	Write(ctx context.Context, b *row.Batch) error
+	// Checkpoint commits what was written since the last one, in the background and in order.
+	Checkpoint(ctx context.Context, id int64, props map[string]string) error
+	// Alter writes what came before under the old schema and then changes the table.
+	Alter(ctx context.Context, changes ...table.SchemaChange) error
+	// Wait returns when every checkpoint taken so far is committed.
+	Wait(ctx context.Context) error
+}
+
+// Config is what a Pipeline works with. Source, Writer, Interval, NextID and TargetType are required.
+type Config struct {
+	Source Source
+	Writer TableWriter
+	// Interval is the time between checkpoints (the commit tick).
+	Interval time.Duration
+	// NextID is the identifier of the first checkpoint.
+	NextID int64
+	// TargetType returns the table's current row type, also after a schema change.
+	TargetType func() *row.Type
+	// SavePosition stores the position of a source that gave no rows for a while. All before it is committed, the last
+	// time under the identifier id. Optional.
+	SavePosition func(ctx context.Context, id int64, position string) error
+	Log          *slog.Logger
+	Metrics      *Metrics
+}
+
+// Metrics are counters of a pipeline, updated while it runs. Safe for concurrent reads.
+type Metrics struct {
+	Rows, SnapshotRows, Checkpoints, SchemaChanges atomic.Int64
+	// SourceMillis is the commit time at the source of the newest row taken, in milliseconds since the epoch, 0 at first.
+	SourceMillis atomic.Int64
+	// LateMillis is how long after its tick the last checkpoint was taken: the tick waits for the end of a transaction.
+	LateMillis   atomic.Int64
+	Snapshotting atomic.Bool
+}
+
+// Pipeline moves the events of one source into one table. It runs once, on one goroutine.
+type Pipeline struct {
+	Config
+	id       int64    // of the next checkpoint
+	pos      Position // newest resume point that was read
+	saved    Position // newest resume point that a checkpoint or SavePosition has
+	open     bool     // something came after pos
+	dirty    bool     // rows came since the last checkpoint
+	quiet    int      // ticks since then
+	tick     time.Time
+	stopping context.Context // ends when a stop is asked for
+	grace    context.Context // ends a while later
+}
+
+// quietTicks is the number of ticks without rows after which a moved position is saved beside the table.
+const quietTicks = 4
+
+// stopGrace bounds how long a stop waits for the end of the transaction under way. Leaving that out is safe: it is read
+// again at the next start.
+const stopGrace = 10 * time.Second
+
+// NewPipeline returns a pipeline that is ready to run.
+func NewPipeline(c Config) *Pipeline {
+	if c.Metrics == nil {
+		c.Metrics = &Metrics{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Pipeline{Config: c, id: c.NextID}
+}
+
+// Run moves events until the source ends or stop is closed (nil after a last checkpoint), ctx ends, or something fails. When
+// it returns nil, everything up to the last resume point is committed. It closes neither the source nor the writer.
+func (p *Pipeline) Run(ctx context.Context, stop <-chan struct{}) error {
+	release := p.watch(ctx, stop)
+	defer release()
+	if err := p.Source.Retarget(p.TargetType()); err != nil {
+		return err
+	}
+	for ended := false; !ended; {
+		var err error
+		if ended, err = p.untilTick(ctx); err != nil {
+			return err
+		}
+		if p.open {
+			break // stopped inside a transaction that didn't end: without a checkpoint
+		}
+		if err := p.checkpoint(ctx, ended); err != nil {
+			return err
+		}
+	}
+	return p.Writer.Wait(ctx)
+}
+
+// watch makes the contexts that end when a stop is asked for and a grace period later. The returned function frees them.
+func (p *Pipeline) watch(ctx context.Context, stop <-chan struct{}) func() {
+	var endStopping, endGrace context.CancelFunc
+	p.stopping, endStopping = context.WithCancel(ctx)
+	p.grace, endGrace = context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-stop:
+		case <-p.grace.Done():
+			return
+		}
+		endStopping()
+		t := time.NewTimer(stopGrace)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			endGrace()
+		case <-p.grace.Done():
+		}
+	})
+	return func() { endStopping(); endGrace(); wg.Wait() }
+}
+
+// untilTick handles events until the tick is due at a resume point. It returns true when the source ended or a stop was
+// asked for; then p.open tells whether a transaction had to be left.
+func (p *Pipeline) untilTick(ctx context.Context) (bool, error) {
+	p.tick = time.Now().Add(p.Interval)
+	due, cancel := context.WithDeadline(p.stopping, p.tick)
+	defer cancel()
+	for {
+		wait := due
+		if p.open {
+			wait = p.grace
+		}
+		ev, err := p.Source.Next(wait)
+		switch {
+		case err == nil:
+			if err := p.handle(ctx, ev); err != nil {
+				return false, err
+			}
+		case errors.Is(err, io.EOF):
+			if p.open {
+				return false, fmt.Errorf("the source ended inside a transaction, after %v", p.pos)
+			}
+			return true, nil
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case wait.Err() == nil:
+			return false, err
+		case p.open:
+			return true, nil
+		}
+		if !p.open && due.Err() != nil {
+			p.Metrics.LateMillis.Store(max(0, time.Since(p.tick).Milliseconds()))
+			return p.stopping.Err() != nil, nil
+		}
+	}
+}
+
+// handle takes one event to the writer.
+func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
+	if ev.Rows != nil && ev.Rows.N > 0 {
+		if err := p.Writer.Write(ctx, ev.Rows); err != nil {
+			return err
+		}
+		p.dirty, p.open = true, true
+		p.Metrics.Rows.Add(int64(ev.Rows.N))
+		if ev.Snapshot {
+			p.Metrics.SnapshotRows.Add(int64(ev.Rows.N))
+		}
+		p.Metrics.Snapshotting.Store(ev.Snapshot)
+	}
+	if !ev.At.IsZero() {
+		p.Metrics.SourceMillis.Store(ev.At.UnixMilli())
+	}
+	if len(ev.Changes) > 0 {
+		p.open = true
+		p.Log.Info("schema change", "statement", ev.Statement, "changes", len(ev.Changes))
+		if err := p.Writer.Alter(ctx, ev.Changes...); err != nil {
+			return fmt.Errorf("applying %q: %w", ev.Statement, err)
+		}
+		p.Metrics.SchemaChanges.Add(1)
+		if err := p.Source.Retarget(p.TargetType()); err != nil {
+			return fmt.Errorf("after %q: %w", ev.Statement, err)
+		}
+	}
+	if ev.Pos != nil {
+		p.pos, p.open = ev.Pos, false
+	}
+	return nil
+}
+
+// checkpoint commits what was written, or saves the position when nothing was for a while. last forces the saving.
+func (p *Pipeline) checkpoint(ctx context.Context, last bool) error {
+	if p.pos == nil || p.pos == p.saved {
+		return nil
+	}
+	text, err := p.pos.Encode()
+	if err != nil {
+		return err
+	}
+	if p.dirty {
+		if err := p.Writer.Checkpoint(ctx, p.id, map[string]string{PropertyPosition: text}); err != nil {
+			return err
+		}
+		p.Metrics.Checkpoints.Add(1)
+		p.id++
+		p.dirty, p.saved, p.quiet = false, p.pos, 0
+		return nil
+	}
+	if p.quiet++; p.SavePosition == nil || (p.quiet < quietTicks && !last) {
+		return nil
+	}
+	if err := p.Writer.Wait(ctx); err != nil {
+		return err
+	}
+	if err := p.SavePosition(ctx, p.id-1, text); err != nil {
+		p.Log.Warn("saving the position of a quiet source; a restart may read more of the log", "error", err)
+		return nil
+	}
+	p.saved, p.quiet = p.pos, 0
+	return nil
+}
