@@ -31,11 +31,11 @@ type ScanOptions struct {
 
 // Scan reads a snapshot, merging on read: of all records of a key the newest counts, and a key whose newest record is a
 // retract is absent. Within a bucket rows come in key order, buckets in order of partition and number. A batch is valid
-// until the next step; its kinds are those stored, +I or +U. Memory is bounded by the number of files that overlap at
+// until the next step; its kinds are +I or +U, as Java's readers give them. Memory is bounded by the number of files that overlap at
 // one point of the key axis, not by their sizes.
 //
 // Tables with deletion vectors, and those of merge engines other than deduplicate and first-row, are refused with
-// ErrUnsupported. Of first-row tables level 0 isn't visible, as in Java.
+// ErrUnsupported. As in Java, level 0 of first-row tables isn't visible, nor are rows that have no bucket yet (bucket=-2).
 func Scan(ctx context.Context, t *table.Table, s *table.Snapshot, o ScanOptions) iter.Seq2[*row.Batch, error] {
 	return func(yield func(*row.Batch, error) bool) {
 		sc, err := newScanner(t, &o)
@@ -173,7 +173,10 @@ type bucketFiles struct {
 func (s *scanner) buckets(ctx context.Context, snap *table.Snapshot) ([]bucketFiles, error) {
 	f := table.Filter{Partition: s.opts.Partition, Bucket: s.opts.Bucket}
 	return groupBuckets(s.table.Scan(ctx, snap, f), func(e *table.Entry) bool {
-		return (s.opts.Match == nil || s.opts.Match(e.Partition, e.Bucket)) && !(s.first && e.File.Level == 0)
+		if e.Bucket < 0 || s.first && e.File.Level == 0 {
+			return false
+		}
+		return s.opts.Match == nil || s.opts.Match(e.Partition, e.Bucket)
 	})
 }
 
@@ -220,8 +223,10 @@ func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Ba
 	if err != nil {
 		return false, err
 	}
-	for _, sec := range sections(ranges) {
-		if ok, err := s.section(ctx, b, sec, yield); !ok || err != nil {
+	secs := sections(ranges)
+	raw := rawSections(b.files, secs)
+	for i, sec := range secs {
+		if ok, err := s.section(ctx, b, sec, raw[i], yield); !ok || err != nil {
 			return ok, err
 		}
 	}
@@ -229,7 +234,7 @@ func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Ba
 }
 
 // section merges the runs of one section. A section of one run, the most of a compacted table, is only read.
-func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, yield func(*row.Batch, error) bool) (bool, error) {
+func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw bool, yield func(*row.Batch, error) bool) (bool, error) {
 	batch := s.batch
 	if len(sec) > 16 {
 		batch = max(64, batch*16/len(sec)) // many runs share the memory of a few
@@ -255,14 +260,14 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, yiel
 		} else if err != nil {
 			return false, err
 		}
-		if b := s.visible(kv); b.N > 0 && !yield(b, nil) {
+		if b := s.visible(kv, raw); b.N > 0 && !yield(b, nil) {
 			return false, nil
 		}
 	}
 }
 
-// visible returns the wanted columns of the rows that are not retracts.
-func (s *scanner) visible(kv *KeyValues) *row.Batch {
+// visible returns the wanted columns of the rows that are not retracts, as +I when raw is set.
+func (s *scanner) visible(kv *KeyValues, raw bool) *row.Batch {
 	s.idx = s.idx[:0]
 	for i, k := range kv.Rows.Kinds {
 		if !k.IsRetract() {
@@ -274,6 +279,9 @@ func (s *scanner) visible(kv *KeyValues) *row.Batch {
 		s.kept.Rows.Reset()
 		s.kept.Rows.AppendGather(b, s.idx)
 		b = s.kept.Rows
+	}
+	if raw {
+		clear(b.Kinds) // row.Insert
 	}
 	s.out.N, s.out.Kinds = b.N, b.Kinds
 	copy(s.out.Cols, b.Cols)
