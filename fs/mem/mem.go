@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
@@ -97,6 +98,16 @@ func (m *FS) makeParents(path string) {
 	}
 }
 
+// checkParents refuses paths below files.
+func (m *FS) checkParents(op, path string) error {
+	for dir := fs.Dir(path); dir != "" && dir != "/"; dir = fs.Dir(dir) {
+		if m.files[dir] != nil {
+			return &iofs.PathError{Op: op, Path: path, Err: syscall.ENOTDIR}
+		}
+	}
+	return nil
+}
+
 // Create starts a file; it is visible under its name at once, as in the local file system.
 func (m *FS) Create(ctx context.Context, path string) (fs.Writer, error) {
 	if err := ctx.Err(); err != nil {
@@ -106,6 +117,9 @@ func (m *FS) Create(ctx context.Context, path string) (fs.Writer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.absent("create", path); err != nil {
+		return nil, err
+	}
+	if err := m.checkParents("create", path); err != nil {
 		return nil, err
 	}
 	m.makeParents(path)
@@ -169,7 +183,10 @@ func (m *FS) List(ctx context.Context, dir string) iter.Seq2[fs.Info, error] {
 			yield(fs.Info{}, err)
 			return
 		}
-		for _, info := range m.children(clean(dir)) {
+		m.mu.Lock()
+		list := m.children(clean(dir))
+		m.mu.Unlock()
+		for _, info := range list {
 			info.Path = fs.Join(dir, info.Name)
 			if !yield(info, nil) {
 				return
@@ -179,8 +196,6 @@ func (m *FS) List(ctx context.Context, dir string) iter.Seq2[fs.Info, error] {
 }
 
 func (m *FS) children(dir string) []fs.Info {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var list []fs.Info
 	add := func(path string) {
 		if fs.Dir(path) == dir {
@@ -203,11 +218,11 @@ func (m *FS) Remove(ctx context.Context, path string) error {
 		return err
 	}
 	path = clean(path)
-	if _, dir := m.dirInfo(path); dir && len(m.children(path)) > 0 {
-		return &iofs.PathError{Op: "remove", Path: path, Err: fmt.Errorf("directory is not empty")}
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if _, dir := m.dirs[path]; dir && len(m.children(path)) > 0 {
+		return &iofs.PathError{Op: "remove", Path: path, Err: fmt.Errorf("directory is not empty")}
+	}
 	delete(m.dirs, path)
 	if f := m.files[path]; f != nil {
 		delete(m.files, path)
@@ -216,13 +231,6 @@ func (m *FS) Remove(ctx context.Context, path string) error {
 		}
 	}
 	return nil
-}
-
-func (m *FS) dirInfo(path string) (time.Time, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, ok := m.dirs[path]
-	return at, ok
 }
 
 // Publish makes a file appear whole unless there is one.
@@ -235,6 +243,9 @@ func (m *FS) Publish(ctx context.Context, path string, data []byte) (bool, error
 	defer m.mu.Unlock()
 	if m.absent("publish", path) != nil {
 		return false, nil
+	}
+	if err := m.checkParents("publish", path); err != nil {
+		return false, fmt.Errorf("%w: %w", fs.ErrNotPublished, err)
 	}
 	m.makeParents(path)
 	delete(m.gone, path) // a crash can't bring back what was before the new file
@@ -250,6 +261,9 @@ func (m *FS) Replace(ctx context.Context, path string, data []byte) error {
 	path = clean(path)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.checkParents("replace", path); err != nil {
+		return err
+	}
 	m.makeParents(path)
 	if f := m.files[path]; f != nil && f.durable {
 		m.gone[path] = f
