@@ -19,7 +19,7 @@ func TestConformanceWithoutFaults(t *testing.T) {
 
 func TestPublishFailsInEachWay(t *testing.T) {
 	for _, c := range []struct {
-		how             faultfs.How
+		how            faultfs.How
 		there, unknown bool
 	}{
 		{faultfs.Before, false, false},
