@@ -55,8 +55,10 @@ func AppendPartitionText(dst []byte, c *Column, i int, legacy bool) []byte {
 	return AppendJSONValue(dst, c, i)
 }
 
-// appendJavaFloat appends a number as Java's Double.toString and Float.toString (of Java 19 and later, which write the
-// shortest form): plain from 1e-3 to 1e7, otherwise one digit, a point and an exponent, always with a fraction.
+// appendJavaFloat appends a number as Java's Double.toString and Float.toString: plain from 1e-3 to 1e7, otherwise one
+// digit, a point and an exponent, always with a fraction. The digits are those of Java 19 and later, the fewest that tell
+// the number from its neighbours; older ones write a digit more for some, 2.0E23 as 1.9999999999999998E23, so tables
+// partitioned by FLOAT or DOUBLE are not portable even between Javas.
 func appendJavaFloat(dst []byte, v float64, bits int) []byte {
 	switch a := math.Abs(v); {
 	case v != v:
@@ -74,11 +76,12 @@ func appendJavaFloat(dst []byte, v float64, bits int) []byte {
 		return dst
 	}
 	var buf [32]byte
-	mantissa, exp, _ := bytes.Cut(strconv.AppendFloat(buf[:0], v, 'e', -1, bits), []byte{'e'}) // "-1.5", "+10"
-	dst = append(dst, mantissa...)
-	if !bytes.ContainsRune(mantissa, '.') {
-		dst = append(dst, ".0"...)
+	text := strconv.AppendFloat(buf[:0], v, 'e', -1, bits)
+	if !bytes.ContainsRune(text, '.') {
+		text = strconv.AppendFloat(buf[:0], v, 'e', 1, bits) // at least two digits, and the nearest ones: 4.9E-324
 	}
+	mantissa, exp, _ := bytes.Cut(text, []byte{'e'}) // "-1.5", "+10"
+	dst = append(dst, mantissa...)
 	dst = append(dst, 'E')
 	if exp[0] == '-' {
 		dst = append(dst, '-')
