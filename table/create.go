@@ -68,6 +68,9 @@ func NewSchema(spec Spec) (*Schema, error) {
 			s.Fields[i].Type.Nullable = false
 		}
 	}
+	if _, err := s.Options.Validate(); err != nil {
+		return nil, err
+	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
