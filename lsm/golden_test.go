@@ -40,10 +40,10 @@ type goldenTable struct {
 	}
 }
 
-// goldenDirs are testdata/golden and what PAIMON_GOLDEN names, the output of the judge's verb golden.
+// goldenDirs are testdata/golden and what PAIMON_GO_GOLDEN names, the output of the judge's verb golden.
 func goldenDirs() []string {
 	dirs := []string{"testdata/golden"}
-	if d := os.Getenv("PAIMON_GOLDEN"); d != "" {
+	if d := os.Getenv("PAIMON_GO_GOLDEN"); d != "" {
 		dirs = append(dirs, d)
 	}
 	return dirs
