@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // hashWord mixes one little-endian word into a Murmur3 state.
@@ -134,14 +135,23 @@ func AppendHashes(dst []int32, cols []*Column, from, to int) []int32 {
 	if len(cols) == 1 && cols[0].Type.Store() == StoreBytes {
 		return bytesHashes(dst, cols[0], from, to)
 	}
-	var scratch [1024]byte
-	b := scratch[:0]
+	scratch := rowPool.Get().(*[]byte)
+	b := *scratch
 	for i := from; i < to; i++ {
 		b = AppendBinaryRow(b[:0], cols, i)
 		dst = append(dst, Hash(b))
 	}
+	if cap(b) <= maxPooledRow {
+		*scratch = b
+	}
+	rowPool.Put(scratch)
 	return dst
 }
+
+// rowPool has room for one row of a bucket key.
+var rowPool = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooledRow = 64 << 10
 
 // allSlots reports whether rows of these columns have no variable part.
 func allSlots(cols []*Column) bool {

@@ -10,7 +10,8 @@ type Int128 struct {
 
 // Column is one typed vector. Exactly the slices that its type's Store names are in use, and each has an entry for null
 // rows too (zero, empty or no elements), so that value i is at index i whether or not there are nulls. Columns may share
-// slices as long as nobody appends to them: a copied Column header is a read-only view.
+// slices as long as nobody appends to them: a copied Column header is a read-only view. The offsets bound a column to less
+// than 4 GiB of bytes; who fills one keeps batches far below that.
 type Column struct {
 	Type  *Type
 	N     int
