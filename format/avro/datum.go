@@ -3,6 +3,7 @@ package avro
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // AppendLong appends a long (or an int: they are encoded alike) as a zigzag varint.
@@ -11,10 +12,21 @@ func AppendLong(dst []byte, v int64) []byte {
 	if u < 0x80 {
 		return append(dst, byte(u))
 	}
-	if u < 0x4000 {
-		return append(dst, byte(u)|0x80, byte(u>>7))
+	return appendVarint(dst, u)
+}
+
+// appendVarint spreads seven bits to a byte all at once rather than in a loop: keys, sequence numbers and timestamps
+// take three to eight bytes.
+func appendVarint(dst []byte, u uint64) []byte {
+	if u >= 1<<56 {
+		return binary.AppendUvarint(dst, u)
 	}
-	return binary.AppendUvarint(dst, u)
+	n := (bits.Len64(u) + 6) / 7
+	u = u&0x0fffffff | u&0x00fffffff0000000<<4
+	u = u&0x00003fff00003fff | u&0x0fffc0000fffc000<<2
+	u = u&0x007f007f007f007f | u&0x3f803f803f803f80<<1
+	u |= 0x8080808080808080 & (1<<(8*(n-1)) - 1)
+	return binary.LittleEndian.AppendUint64(dst, u)[:len(dst)+n]
 }
 
 // AppendInt appends an int.

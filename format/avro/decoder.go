@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/paimon-go/paimon-go/format"
 )
@@ -50,7 +51,20 @@ func (d *Decoder) Long() int64 {
 	return d.longSlow()
 }
 
+// longSlow is the inverse of appendVarint, or a loop near the end of the data and for the longest varints.
 func (d *Decoder) longSlow() int64 {
+	if d.pos <= len(d.buf)-8 {
+		u := binary.LittleEndian.Uint64(d.buf[d.pos:])
+		if last := ^u & 0x8080808080808080; last != 0 {
+			n := bits.TrailingZeros64(last) + 1 // bits of the varint
+			d.pos += n / 8
+			u &= 1<<n - 1 // 1<<64 is 0
+			u = u&0x007f007f007f007f | u&0x7f007f007f007f00>>1
+			u = u&0x00003fff00003fff | u&0x3fff00003fff0000>>2
+			u = u&0x0fffffff | u&0x0fffffff00000000>>4
+			return int64(u>>1) ^ -int64(u&1)
+		}
+	}
 	u, n := binary.Uvarint(d.buf[d.pos:])
 	if n <= 0 {
 		d.fail("bad varint")
