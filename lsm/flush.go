@@ -135,7 +135,7 @@ func (f *Flusher) addPart(p *Part) {
 		f.entries = append(f.entries, make([][]entry, i+1-len(f.entries))...)
 	}
 	ents := f.sorter.sort(f.entries[i][:0], p)
-	if f.entries[i] = ents; cap(ents) > 1<<20 {
+	if f.entries[i] = ents; cap(ents) > keepEntries {
 		f.entries[i] = nil // too much to keep
 	}
 	if !p.all {

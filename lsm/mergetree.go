@@ -34,14 +34,28 @@ type BufferSpec struct {
 	KeepAll    bool  // spilled runs keep every record, not only the last of a key (input changelog, other merge functions)
 }
 
-// Buffers is what the merge trees of one owner goroutine share: memory and scratch. Not safe for concurrent use.
-type Buffers struct {
+// Records is a BufferSpec made ready. Immutable; all buffers of a table share one.
+type Records struct {
 	codec    *recordCodec
-	budget   *Budget
 	pageSize int
 	keepAll  bool
-	enc      *encoder
-	active   int64
+}
+
+// NewRecords makes a spec ready.
+func NewRecords(spec BufferSpec) *Records {
+	return &Records{
+		codec:    newRecordCodec(spec.Type, spec.Keys, spec.Sequence, spec.Descending),
+		pageSize: 1 << (bits.Len(uint(max(spec.PageSize, minPage))) - 1),
+		keepAll:  spec.KeepAll,
+	}
+}
+
+// Buffers is what the merge trees of one owner goroutine share: memory and scratch. Not safe for concurrent use.
+type Buffers struct {
+	*Records
+	budget *Budget
+	enc    *encoder
+	active int64
 }
 
 // Part is a sealed run of rows of a bucket in the order of their arrival. Immutable but for its state (spill.go).
@@ -66,16 +80,8 @@ const entryBytes = 16
 var ErrTooLarge = errors.New("row is too large")
 
 // NewBuffers returns the shared part of merge trees whose memory counts in budget.
-func NewBuffers(spec BufferSpec, budget *Budget) *Buffers {
-	codec := newRecordCodec(spec.Type, spec.Keys, spec.Sequence, spec.Descending)
-	size := max(spec.PageSize, minPage)
-	return &Buffers{
-		codec:    codec,
-		budget:   budget,
-		pageSize: 1 << (bits.Len(uint(size)) - 1),
-		keepAll:  spec.KeepAll,
-		enc:      newEncoder(codec),
-	}
+func NewBuffers(r *Records, budget *Budget) *Buffers {
+	return &Buffers{Records: r, budget: budget, enc: newEncoder(r.codec)}
 }
 
 // ActiveBytes returns the memory of all trees that is not sealed.

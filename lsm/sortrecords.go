@@ -20,6 +20,9 @@ type recordSorter struct {
 	counts [8][256]uint32
 }
 
+// keepEntries is how many entries of scratch memory a worker keeps between flushes.
+const keepEntries = 1 << 17
+
 // radixMin is the number of entries from which radix sort wins.
 const radixMin = 400
 
@@ -53,7 +56,7 @@ func (s *recordSorter) sort(dst []entry, p *Part) []entry {
 	if ties && p.codec.hasSort {
 		s.ties(ents, p, 0)
 	}
-	if cap(s.tmp) > 1<<20 {
+	if cap(s.tmp) > keepEntries {
 		s.tmp = nil
 	}
 	return dst

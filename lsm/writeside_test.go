@@ -140,7 +140,7 @@ func TestFlushGivesTheLastOfEachKeyInOrder(t *testing.T) {
 		store, err := NewSpillStore(nil, compression, 1, limit)
 		require.NoError(t, err)
 		budget := NewBudget(1 << 30).Child(1 << 20)
-		bufs := NewBuffers(BufferSpec{Type: &typ, Keys: keys, Sequence: uds, Descending: desc, PageSize: 4 << 10, KeepAll: all}, budget)
+		bufs := NewBuffers(NewRecords(BufferSpec{Type: &typ, Keys: keys, Sequence: uds, Descending: desc, PageSize: 4 << 10, KeepAll: all}), budget)
 		tree := bufs.NewMergeTree()
 		var (
 			f, g  Flusher
@@ -251,7 +251,7 @@ func TestFailedFlushFreesEverything(t *testing.T) {
 	store, err := NewSpillStore([]string{t.TempDir()}, "none", 1, 0)
 	require.NoError(t, err)
 	defer store.Close()
-	bufs := NewBuffers(BufferSpec{Type: &typ, Keys: []int{0}, PageSize: 64 << 10}, budget)
+	bufs := NewBuffers(NewRecords(BufferSpec{Type: &typ, Keys: []int{0}, PageSize: 64 << 10}), budget)
 	tree := bufs.NewMergeTree()
 	b := row.NewBatch(&typ)
 	var rows []int32

@@ -1,0 +1,71 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// checkpoint is one call of Checkpoint on its way to a snapshot.
+type checkpoint struct {
+	id     int64
+	props  map[string]string
+	epoch  *Pending
+	waiter chan struct{} // of Wait: closed when all before it are done; the rest is unset
+}
+
+// commitAll commits checkpoints in order until the queue is closed. After the first failure it only cleans up.
+func (w *Writer) commitAll() {
+	for c := range w.checkpoints {
+		if c.waiter != nil {
+			close(c.waiter)
+			continue
+		}
+		w.commit(c)
+		<-w.slots
+	}
+}
+
+func (w *Writer) commit(c *checkpoint) {
+	messages, err := c.epoch.collect()
+	info := CommitInfo{ID: c.id, Messages: len(messages), Flush: time.Since(c.epoch.start)}
+	for i := range messages {
+		info.Files += len(messages[i].Data.New) + len(messages[i].Data.Changelog)
+	}
+	start := time.Now()
+	if err == nil {
+		err = w.Err()
+	}
+	if err != nil {
+		w.remove(messages) // this checkpoint's commit was never tried
+	} else if len(messages) > 0 || w.force {
+		if f := w.cfg.Listener.CommitStart; f != nil {
+			f(info)
+		}
+		info.Snapshot, err = w.committer.Commit(w.ctx, table.Committable{ID: c.id, Properties: c.props, Messages: messages})
+		switch {
+		case err == nil:
+			w.parts.committed(info.Snapshot.ID)
+			w.counters.commits.Add(1)
+			w.counters.lastCommit.Store(time.Now().UnixNano())
+		case provablyUncommitted(err):
+			w.remove(messages)
+		}
+	}
+	info.Duration, info.Err = time.Since(start), err
+	if err != nil {
+		w.fail(fmt.Errorf("checkpoint %d: %w", c.id, err))
+	}
+	if f := w.cfg.Listener.CommitEnd; f != nil {
+		f(info)
+	}
+}
+
+// provablyUncommitted tells whether an error of a commit proves that no snapshot refers to its files. A commit that was
+// cancelled may have been on the wire.
+func provablyUncommitted(err error) bool {
+	return !errors.Is(err, table.ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}

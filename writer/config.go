@@ -1,0 +1,61 @@
+package writer
+
+import (
+	"runtime"
+
+	"github.com/paimon-go/paimon-go/lsm"
+)
+
+// Config is what a Writer may be told besides the table's options. The zero value works for a table that one process
+// writes.
+type Config struct {
+	// CommitUser is the identity of the writing job: constant over its restarts and different from that of any other job
+	// on the table. Empty: a random one, which a restart can't find again.
+	CommitUser string
+	// Resume is the snapshot of CommitUser that the job goes on from; nil: whatever there is. With it, a second instance
+	// of the job makes commits fail with table.ErrFenced.
+	Resume *Resume
+	// Memory is the budget of the process; the table's write-buffer-size counts beneath it. nil: there is only that.
+	Memory *lsm.Budget
+	// Shards overrides sink.parallelism; 0: that option, else the number of CPUs, at most 2.
+	Shards int
+	// FlushWorkers is the number of goroutines that sort, spill and write files; 0: the number of CPUs, at least 2 and at
+	// most 8.
+	FlushWorkers int
+	// SpillDirs are local directories for spilled rows; none: the system's temporary directory.
+	SpillDirs []string
+	// InFlight is the most checkpoints that are not committed yet; Checkpoint waits for a place. 0: 4.
+	InFlight int
+	// Listener is told what happens.
+	Listener Listener
+}
+
+// Resume identifies a snapshot of the commit user as table.LatestOf found it. The zero value says that there was none.
+type Resume struct {
+	SnapshotID int64
+	Identifier int64
+}
+
+func (c *Config) inFlight() int {
+	if c.InFlight > 0 {
+		return c.InFlight
+	}
+	return 4
+}
+
+func (c *Config) shards(parallelism int) int {
+	switch {
+	case c.Shards > 0:
+		return c.Shards
+	case parallelism > 0:
+		return parallelism
+	}
+	return min(2, runtime.GOMAXPROCS(0))
+}
+
+func (c *Config) flushWorkers() int {
+	if c.FlushWorkers > 0 {
+		return c.FlushWorkers
+	}
+	return min(8, max(2, runtime.GOMAXPROCS(0)))
+}

@@ -1,0 +1,30 @@
+// Package writer puts rows into Paimon primary-key tables: rows in, snapshots out, and nothing in between that makes the
+// caller wait but a lack of memory. In order of use:
+//
+//	w, err := writer.Open(ctx, t, writer.Config{CommitUser: "orders-sync"})
+//	err = w.Write(ctx, batch)                  // a row.Batch of the table's columns, copied
+//	err = w.Checkpoint(ctx, 1, properties)     // all rows so far become one snapshot, in the background
+//	err = w.Wait(ctx)                          // if you want to know that they have
+//	err = w.Close(ctx)
+//
+// # How rows flow
+//
+//	Write ──▶ routing ──▶ shard 0..n (merge trees) ──▶ flush pool ──▶ level-0 files ─┐
+//	          partition,  own the buckets' memory      sort, merge,                  ├─▶ committer ─▶ snapshot
+//	          bucket                                   spill, encode                 │
+//	Checkpoint(id) ─ a barrier in the shards' queues: all buckets end at the same row ┘
+//
+// Each bucket belongs to one shard, the goroutine that copies its rows into memory. A checkpoint seals what every bucket
+// has at that row and goes on into fresh memory at once; the flush pool writes the sealed rows while the next epoch
+// fills. Epochs are committed in order, each as one snapshot with the properties given to Checkpoint.
+//
+// When memory runs short (write-buffer-size, and Config.Memory above it), the largest buckets are sorted and spilled to
+// local disk, and merged again when their epoch is flushed: memory pressure makes no more files. Write waits only when
+// memory is full and the pool is behind; Stats tells for how long it did.
+//
+// # Exactly once
+//
+// A snapshot records the identifier and properties of its checkpoint. After a crash, look for the last snapshot of the
+// commit user (table.LatestOf), go on from the position in its properties, and use larger identifiers. Rows after the last
+// checkpoint are lost with the process and have left nothing in the table.
+package writer

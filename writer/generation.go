@@ -1,0 +1,113 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// generation is all that depends on the schema version that rows are written with. Immutable: what was sealed under one
+// generation is flushed under it, whatever Alter does meanwhile.
+type generation struct {
+	schema     *table.Schema
+	typ        *row.Type
+	records    *lsm.Records
+	partitions []int // columns of the partition keys
+	buckets    []int // columns of the bucket key
+	numBuckets int32
+	bucketOf   row.BucketFunc
+	notNull    []int
+	rowkind    int // column of rowkind.field, -1: there is none
+	dropDelete bool
+	dropBefore bool
+	changelog  bool // changelog-producer=input
+	fanIn      int
+	files      fileMaker
+}
+
+// fileMaker opens the files of a bucket: lsm.Files, or a fake in tests.
+type fileMaker interface {
+	open(ctx context.Context, partition []byte, bucket int32, kind lsm.FileKind) lsm.FileSink
+}
+
+type realFiles struct{ *lsm.Files }
+
+func (f realFiles) open(ctx context.Context, partition []byte, bucket int32, kind lsm.FileKind) lsm.FileSink {
+	return f.NewWriter(ctx, partition, bucket, 0, kind, table.SourceAppend)
+}
+
+// newGeneration derives it from a schema of t, and refuses tables that this writer can't write.
+func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
+	o := t.Options()
+	if err := o.CheckWritable(); err != nil {
+		return nil, err
+	}
+	if len(s.PrimaryKeys) == 0 {
+		return nil, fmt.Errorf("%s has no primary key: %w", t.Path(), table.ErrSchema)
+	}
+	n := o.Int(table.KeyBucket)
+	if n < 1 {
+		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets can be written", table.ErrOption, n)
+	}
+	if _, err := lsm.NewMergeFunc(s.RowType(), o); err != nil {
+		return nil, err
+	}
+	g := &generation{
+		schema:     s,
+		typ:        s.RowType(),
+		partitions: s.PartitionIndexes(),
+		buckets:    s.BucketKeyIndexes(),
+		numBuckets: int32(n),
+		rowkind:    -1,
+		dropDelete: o.Bool(table.KeyIgnoreDelete),
+		dropBefore: o.Bool(table.KeyIgnoreUpdateBefore),
+		changelog:  o.Get(table.KeyChangelogProducer) == "input",
+		fanIn:      o.Int(table.KeyLocalSortMaxNumFileHandles),
+	}
+	g.records = lsm.NewRecords(lsm.BufferSpec{
+		Type: g.typ, Keys: s.KeyIndexes(), Sequence: s.SequenceIndexes(),
+		Descending: o.Get(table.KeySequenceFieldSortOrder) == "descending",
+		PageSize:   int(min(o.Size(table.KeyPageSize), 16<<20)),
+		KeepAll:    g.changelog,
+	})
+	var types []*row.Type
+	for _, c := range g.buckets {
+		types = append(types, &g.typ.Fields[c].Type)
+	}
+	var err error
+	if g.bucketOf, err = row.NewBucketFunc(o.Get(table.KeyBucketFunctionType), types, n); err != nil {
+		return nil, fmt.Errorf("%w: bucket-function.type: %w", table.ErrOption, err)
+	}
+	for i := range g.typ.Fields {
+		if !g.typ.Fields[i].Type.Nullable {
+			g.notNull = append(g.notNull, i)
+		}
+	}
+	if name := o.Get(table.KeyRowkindField); name != "" {
+		if g.rowkind = s.FieldIndex(name); g.rowkind < 0 || g.typ.Fields[g.rowkind].Type.Store() != row.StoreBytes {
+			return nil, fmt.Errorf("%w: rowkind.field names %s, which is no string column", table.ErrOption, name)
+		}
+	}
+	files, err := lsm.NewFiles(t, s)
+	if err != nil {
+		return nil, err
+	}
+	g.files = realFiles{files}
+	return g, nil
+}
+
+// output returns how the rows of a bucket are written.
+func (g *generation) output(ctx context.Context, b *bucket, spill *lsm.SpillStore) lsm.Output {
+	out := lsm.Output{
+		Data:  func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Data) },
+		Spill: spill,
+		FanIn: g.fanIn,
+	}
+	if g.changelog {
+		out.Changelog = func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Changelog) }
+	}
+	return out
+}

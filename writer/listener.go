@@ -1,0 +1,132 @@
+package writer
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// Listener is told what a Writer does. Any of its functions may be nil. They are called from many goroutines and must not
+// call the Writer.
+type Listener struct {
+	// FlushEnd is called after the rows of a bucket were written to level 0, or were not.
+	FlushEnd func(FlushInfo)
+	// SpillEnd is called after rows of a bucket were taken out of memory before their checkpoint.
+	SpillEnd func(SpillInfo)
+	// CommitStart is called when all files of a checkpoint are written and its commit begins.
+	CommitStart func(CommitInfo)
+	// CommitEnd is called after the commit of a checkpoint, and for one that had nothing to commit.
+	CommitEnd func(CommitInfo)
+	// Stall is called after Write or a shard had to wait for memory, and after Checkpoint had to wait for an earlier one.
+	Stall func(StallInfo)
+	// Commit is handed to table.NewCommit.
+	Commit table.Listener
+}
+
+// FlushInfo describes the flush of a bucket.
+type FlushInfo struct {
+	Partition  []byte
+	Bucket     int32
+	Rows       int64 // rows written, after merging
+	Files      int
+	Changelogs int
+	Bytes      int64 // of files
+	Duration   time.Duration
+	Err        error
+}
+
+// SpillInfo describes how rows of a bucket made room.
+type SpillInfo struct {
+	Partition []byte
+	Bucket    int32
+	Rows      int64
+	Memory    int64 // bytes freed
+	Disk      int64 // bytes written to local disk
+	Files     int   // files at level 0, when spilling is off or its disk is full
+	Duration  time.Duration
+	Err       error
+}
+
+// CommitInfo describes the commit of a checkpoint.
+type CommitInfo struct {
+	ID       int64
+	Messages int
+	Files    int
+	Snapshot *table.Snapshot // nil at the start, on failure, and when there was nothing to commit
+	Flush    time.Duration   // from the call of Checkpoint until all files were written
+	Duration time.Duration   // of the commit
+	Err      error
+}
+
+// StallInfo describes a wait.
+type StallInfo struct {
+	Waiter   string // "write", "shard" or "checkpoint"
+	Duration time.Duration
+}
+
+// Stats is a snapshot of a Writer's counters.
+type Stats struct {
+	Rows         int64 // taken by Write
+	DroppedRows  int64 // of them, dropped by ignore-delete and ignore-update-before
+	BufferBytes  int64 // memory in use
+	BufferLimit  int64
+	SealedBytes  int64 // of it, waiting for the flush pool
+	SpilledBytes int64 // on local disk now
+	Spills       int64
+	SpillBytes   int64 // written to local disk since Open
+	EarlyFlushes int64 // level-0 flushes because spilling was off or its disk was full
+	Flushes      int64
+	FlushedRows  int64
+	Files        int64
+	FileBytes    int64
+	Commits      int64
+	Stalls       int64
+	StallTime    time.Duration // of Write and shards waiting for memory
+	PoolDepth    int64         // jobs that wait for a worker
+	Buckets      int64         // buckets in memory
+	LastCommit   time.Time     // zero before the first
+}
+
+// counters are the sources of Stats.
+type counters struct {
+	rows, dropped                         atomic.Int64
+	sealed                                atomic.Int64
+	spills, spillBytes, earlyFlushes      atomic.Int64
+	flushes, flushedRows, files, fileByte atomic.Int64
+	commits, stalls, stallNanos           atomic.Int64
+	buckets                               atomic.Int64
+	lastCommit                            atomic.Int64 // Unix nanoseconds
+}
+
+// Stats returns the counters. It may be called at any time from any goroutine.
+func (w *Writer) Stats() Stats {
+	c := &w.counters
+	s := Stats{
+		Rows: c.rows.Load(), DroppedRows: c.dropped.Load(),
+		BufferBytes: w.budget.Used(), BufferLimit: w.budget.Limit(), SealedBytes: c.sealed.Load(),
+		Spills: c.spills.Load(), SpillBytes: c.spillBytes.Load(), EarlyFlushes: c.earlyFlushes.Load(),
+		Flushes: c.flushes.Load(), FlushedRows: c.flushedRows.Load(), Files: c.files.Load(), FileBytes: c.fileByte.Load(),
+		Commits: c.commits.Load(), Stalls: c.stalls.Load(), StallTime: time.Duration(c.stallNanos.Load()),
+		PoolDepth: w.pool.depth(), Buckets: c.buckets.Load(),
+	}
+	if w.spill != nil {
+		s.SpilledBytes = w.spill.Used()
+	}
+	if n := c.lastCommit.Load(); n != 0 {
+		s.LastCommit = time.Unix(0, n)
+	}
+	return s
+}
+
+// stalled reports a wait that began at start.
+func (w *Writer) stalled(waiter string, start time.Time) {
+	d := time.Since(start)
+	if waiter != "checkpoint" {
+		w.counters.stalls.Add(1)
+		w.counters.stallNanos.Add(int64(d))
+	}
+	if f := w.cfg.Listener.Stall; f != nil {
+		f(StallInfo{Waiter: waiter, Duration: d})
+	}
+}

@@ -1,0 +1,185 @@
+package writer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/paimon-go/paimon-go/lsm"
+)
+
+// shard is a goroutine that owns the rows in memory of some buckets.
+type shard struct {
+	w       *Writer
+	queue   chan message
+	poke    chan struct{} // asks for sealing; holds one
+	gen     *generation
+	buffers *lsm.Buffers
+	dirty   []*bucket // with rows since the last barrier
+	largest []*bucket // scratch
+	active  atomic.Int64
+}
+
+// message is one of: rows, a barrier, a new schema.
+type message struct {
+	batch  *sharedBatch
+	groups []group
+	epoch  *Pending
+	gen    *generation
+}
+
+// group is the rows of a batch that go to one bucket.
+type group struct {
+	b    *bucket
+	rows []int32
+	seq  int64 // of the first
+}
+
+// queueLength is how many batches a shard may be behind.
+const queueLength = 4
+
+func newShard(w *Writer, gen *generation) *shard {
+	s := &shard{w: w, queue: make(chan message, queueLength), poke: make(chan struct{}, 1)}
+	s.use(gen)
+	return s
+}
+
+func (s *shard) use(gen *generation) {
+	s.gen = gen
+	s.buffers = lsm.NewBuffers(gen.records, s.w.budget)
+}
+
+// run ends when the queue is closed.
+func (s *shard) run() {
+	defer s.discard()
+	for {
+		select {
+		case m, ok := <-s.queue:
+			if !ok {
+				return
+			}
+			switch {
+			case m.epoch != nil:
+				s.barrier(m.epoch)
+			case m.gen != nil:
+				s.use(m.gen)
+			default:
+				s.append(m.batch, m.groups)
+				m.batch.release()
+			}
+		case <-s.poke:
+			s.sealLargest()
+		}
+	}
+}
+
+// append copies rows into the buckets' memory.
+func (s *shard) append(sb *sharedBatch, groups []group) {
+	for i := range groups {
+		g := &groups[i]
+		if g.b.tree == nil {
+			g.b.tree = s.buffers.NewMergeTree()
+			s.dirty = append(s.dirty, g.b)
+		}
+		rows, seq := g.rows, g.seq
+		for len(rows) > 0 {
+			n, err := g.b.tree.Append(&sb.batch, rows, seq)
+			rows, seq = rows[n:], seq+int64(n)
+			if err == nil && len(rows) > 0 {
+				n, err = s.wait(g.b, sb, rows, seq)
+				rows, seq = rows[n:], seq+int64(n)
+			}
+			if err != nil {
+				s.w.fail(err)
+				return
+			}
+		}
+	}
+	s.publish()
+	if s.w.budget.Short() && s.w.counters.sealed.Load() < s.w.budget.Limit()/4 {
+		s.w.pressLargest()
+	}
+}
+
+func (s *shard) publish() { s.active.Store(s.buffers.ActiveBytes()) }
+
+// wait waits until memory is free, while it seals what it is asked to, and takes some of the rows.
+func (s *shard) wait(b *bucket, sb *sharedBatch, rows []int32, seq int64) (int, error) {
+	start := time.Now()
+	for waited := false; ; waited = true {
+		freed := s.w.budget.Freed()
+		if b.tree == nil {
+			b.tree = s.buffers.NewMergeTree()
+			s.dirty = append(s.dirty, b)
+		}
+		n, err := b.tree.Append(&sb.batch, rows, seq)
+		s.publish()
+		if err == nil && n == 0 && s.w.activeBytes() == 0 && s.w.counters.sealed.Load() == 0 {
+			n, err = 1, b.tree.AppendOne(&sb.batch, rows[0], seq) // nothing to wait for: it is larger than the budget
+			s.publish()
+		}
+		if n > 0 || err != nil {
+			if waited {
+				s.w.stalled("shard", start)
+			}
+			return n, err
+		}
+		s.w.budget.Press(1)
+		select {
+		case <-freed:
+		case <-s.poke:
+			s.sealLargest()
+		case <-s.w.ctx.Done():
+			return 0, context.Cause(s.w.ctx)
+		}
+	}
+}
+
+// sealLargest hands the largest buckets' rows to the pool, an eighth of the budget or what there is.
+func (s *shard) sealLargest() {
+	target := max(s.w.budget.Limit()/8, 1)
+	s.largest = append(s.largest[:0], s.dirty...)
+	slices.SortFunc(s.largest, func(a, b *bucket) int { return cmp.Compare(b.tree.Bytes(), a.tree.Bytes()) })
+	for _, b := range s.largest {
+		p := b.tree.SealPart()
+		if p == nil || target <= 0 {
+			break
+		}
+		p.Queue()
+		n := p.Bytes()
+		target -= n
+		s.w.counters.sealed.Add(n)
+		s.w.pool.submit(&spillJob{s.w, s.gen, b, p, n})
+	}
+	clear(s.largest)
+	s.publish()
+}
+
+// barrier seals all buckets and hands them to the pool.
+func (s *shard) barrier(e *Pending) {
+	e.pending.Add(int64(len(s.dirty)))
+	for i, b := range s.dirty {
+		n := b.tree.Bytes()
+		sealed := b.tree.Seal()
+		b.tree, s.dirty[i] = nil, nil
+		s.w.counters.sealed.Add(n)
+		s.w.pool.submit(&flushJob{s.w, s.gen, e, b, sealed, n})
+	}
+	s.dirty = s.dirty[:0]
+	s.publish()
+	e.release()
+}
+
+// discard drops the rows that no barrier has sealed.
+func (s *shard) discard() {
+	for _, b := range s.dirty {
+		if sealed := b.tree.Seal(); sealed != nil {
+			s.w.removeFiles(b.part.bytes, b.id, sealed.Discard())
+		}
+		b.tree = nil
+	}
+	s.dirty = nil
+	s.publish()
+}

@@ -1,0 +1,512 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	// The formats that every table needs.
+	_ "github.com/paimon-go/paimon-go/format/avro"
+	_ "github.com/paimon-go/paimon-go/format/parquet"
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// Writer writes rows to one table. Its methods may be called from several goroutines, but they work one after the other:
+// rows come in the order of the calls of Write. Stats and Err wait for nobody.
+type Writer struct {
+	table     *table.Table
+	cfg       Config
+	committer committer
+	force     bool        // commit.force-create-snapshot
+	budget    *lsm.Budget // of this table
+	spill     *lsm.SpillStore
+	pool      *pool
+	shards    []*shard
+	counters  counters
+	ctx       context.Context // of everything in the background; ended by Close and by the first error
+	cancel    context.CancelCauseFunc
+	running   sync.WaitGroup // shards
+	commits   sync.WaitGroup // the committer
+	detach    func()
+	spare     chan *sharedBatch
+	inFlight  atomic.Int64 // batches that shards have not copied yet
+	failure   atomic.Pointer[error]
+
+	checkpoints chan *checkpoint // to the committer
+	slots       chan struct{}    // one for each checkpoint that is not committed yet
+
+	mu      sync.Mutex // held by Write, Barrier, Checkpoint, Alter, Wait and Close; guards what is below
+	gen     *generation
+	okType  *row.Type // type of a batch that was found fit
+	parts   *partitions
+	router  router
+	epoch   int64     // number of barriers so far
+	touched []*bucket // with rows in this epoch
+	idle    []*bucket // those of the one before
+	rows    int64     // since the last checkpoint
+	carry   []*Pending
+	lastID  int64
+	closed  bool
+}
+
+// committer is what makes snapshots: *table.Commit.
+type committer interface {
+	Commit(ctx context.Context, x table.Committable) (*table.Snapshot, error)
+}
+
+// Open starts a writer of t. It reads the sequence numbers of the latest snapshot, and finds what cannot be written: an
+// option or merge engine that is not supported is an error that wraps table.ErrOption. ctx is for opening only; Close
+// ends what runs in the background.
+func Open(ctx context.Context, t *table.Table, cfg Config) (*Writer, error) {
+	gen, err := newGeneration(t, t.Schema())
+	if err != nil {
+		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
+	}
+	if cfg.CommitUser == "" {
+		cfg.CommitUser = uuid.NewString()
+	}
+	c := t.NewCommit(cfg.CommitUser, &cfg.Listener.Commit)
+	if cfg.Resume != nil {
+		c.Resume(cfg.Resume.SnapshotID, cfg.Resume.Identifier)
+	}
+	w, err := open(ctx, t, cfg, gen, c)
+	if err != nil {
+		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
+	}
+	return w, nil
+}
+
+func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c committer) (*Writer, error) {
+	o := t.Options()
+	shards := cfg.shards(o.Int(table.KeySinkParallelism))
+	w := &Writer{
+		table: t, cfg: cfg, committer: c, gen: gen, force: o.Bool(table.KeyCommitForceCreateSnapshot),
+		spare:       make(chan *sharedBatch, 2*queueLength),
+		checkpoints: make(chan *checkpoint, cfg.inFlight()+1),
+		slots:       make(chan struct{}, cfg.inFlight()),
+		lastID:      -1 << 63,
+	}
+	w.parts = &partitions{
+		table: t, user: cfg.CommitUser, numBuckets: gen.numBuckets, shards: int32(shards),
+		m: map[string]*partition{}, own: map[int64]bool{},
+	}
+	if err := w.parts.restore(ctx); err != nil {
+		return nil, err
+	}
+	size := o.Size(table.KeyWriteBufferSize)
+	if cfg.Memory == nil {
+		w.budget = lsm.NewBudget(size)
+	} else {
+		w.budget = cfg.Memory.Child(size)
+	}
+	if o.Bool(table.KeyWriteBufferSpillable) {
+		var limit int64
+		if o.Has(table.KeyWriteBufferSpillMaxDiskSize) {
+			limit = max(o.Size(table.KeyWriteBufferSpillMaxDiskSize), 1)
+		}
+		var err error
+		w.spill, err = lsm.NewSpillStore(cfg.SpillDirs, o.Get(table.KeySpillCompression), o.Int(table.KeySpillCompressionZstdLevel), limit)
+		if err != nil {
+			return nil, err
+		}
+	}
+	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	w.pool = newPool(cfg.flushWorkers())
+	for range shards {
+		s := newShard(w, gen)
+		w.shards = append(w.shards, s)
+		w.running.Go(s.run)
+	}
+	w.commits.Go(w.commitAll)
+	w.detach = w.budget.Attach(w.activeBytes, w.pressLargest)
+	return w, nil
+}
+
+// Err returns the error that ended the writer, nil while it works.
+func (w *Writer) Err() error {
+	if p := w.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// fail makes err the end of the writer unless there is one. A commit under way is not disturbed; it is what fails, or it
+// is awaited by Close.
+func (w *Writer) fail(err error) { w.failure.CompareAndSwap(nil, &err) }
+
+// usable is what every method begins with. mu is held.
+func (w *Writer) usable() error {
+	if w.closed {
+		return errClosed
+	}
+	return w.Err()
+}
+
+// Write takes the rows of b, which must have the table's columns in their order, and a kind for each row. It copies them,
+// so b may be reused. It waits only for memory.
+//
+// A batch that cannot be written (a null in a NOT NULL column, wrong types) changes nothing. If ctx ends while it waits,
+// the rows may have been taken in part, and the writer fails.
+func (w *Writer) Write(ctx context.Context, b *row.Batch) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if b.N == 0 {
+		return nil
+	}
+	if err := w.checkRows(b); err != nil {
+		return fmt.Errorf("writing to %s: %w", w.table.Path(), err)
+	}
+	if err := w.find(ctx, b); err != nil {
+		return fmt.Errorf("writing to %s: %w", w.table.Path(), err)
+	}
+	kept := 0
+	if len(w.router.found) > 0 {
+		sb, err := w.copy(ctx, b)
+		if err != nil {
+			return err
+		}
+		w.route(sb)
+		kept = len(sb.rows)
+		w.rows += int64(kept)
+		if err := w.send(ctx, sb); err != nil {
+			return err
+		}
+	}
+	w.counters.rows.Add(int64(b.N))
+	w.counters.dropped.Add(int64(b.N - kept))
+	return nil
+}
+
+// copy returns a copy of b whose memory counts.
+func (w *Writer) copy(ctx context.Context, b *row.Batch) (*sharedBatch, error) {
+	n := int64(b.Bytes())
+	if err := w.take(ctx, n); err != nil {
+		return nil, err
+	}
+	w.inFlight.Add(1)
+	var sb *sharedBatch
+	select {
+	case sb = <-w.spare:
+	default:
+	}
+	if sb == nil || sb.gen != w.gen {
+		sb = &sharedBatch{w: w, gen: w.gen, batch: *row.NewBatch(w.gen.typ)}
+	}
+	sb.bytes = n
+	sb.batch.Reset()
+	sb.batch.Kinds = append(sb.batch.Kinds, w.router.kinds...)
+	for c := range sb.batch.Cols {
+		sb.batch.Cols[c].AppendRange(&b.Cols[c], 0, b.N)
+	}
+	sb.batch.N = b.N
+	return sb, nil
+}
+
+// take takes memory for a batch. One batch is taken in any case: the caller has it in memory already.
+func (w *Writer) take(ctx context.Context, n int64) error {
+	if w.budget.TryTake(n) {
+		return nil
+	}
+	start := time.Now()
+	defer func() { w.stalled("write", start) }()
+	for {
+		freed := w.budget.Freed()
+		if w.budget.TryTake(n) {
+			return nil
+		}
+		if w.inFlight.Load() == 0 {
+			w.budget.Take(n)
+			return nil
+		}
+		w.budget.Press(n)
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.ctx.Done():
+			return context.Cause(w.ctx)
+		}
+	}
+}
+
+// send hands the batch to the shards that have rows of it.
+func (w *Writer) send(ctx context.Context, sb *sharedBatch) error {
+	refs := int32(1) // ours
+	for i := range w.shards {
+		if sb.first[i] < sb.first[i+1] {
+			refs++
+		}
+	}
+	sb.refs.Store(refs)
+	defer sb.release()
+	for i, s := range w.shards {
+		groups := sb.groups[sb.first[i]:sb.first[i+1]]
+		if len(groups) == 0 {
+			continue
+		}
+		if err := w.post(ctx, s, message{batch: sb, groups: groups}); err != nil {
+			sb.refs.Add(-(refs - 1)) // the shards that were not sent it
+			return err
+		}
+		refs--
+	}
+	return nil
+}
+
+// post queues a message. An error leaves the shards at different rows, so it ends the writer.
+func (w *Writer) post(ctx context.Context, s *shard, m message) error {
+	select {
+	case s.queue <- m:
+		return nil
+	default:
+	}
+	select {
+	case s.queue <- m:
+		return nil
+	case <-ctx.Done():
+		err := fmt.Errorf("interrupted while waiting for memory, rows were taken in part: %w", context.Cause(ctx))
+		w.fail(err)
+		return err
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	}
+}
+
+// Barrier ends an epoch: the rows so far are sealed, and flushed while later rows go on into fresh memory. It returns at
+// once. It is for callers that commit elsewhere; Checkpoint does both.
+func (w *Writer) Barrier(ctx context.Context, id int64) (*Pending, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return nil, err
+	}
+	e, err := w.barrier(ctx, id)
+	if err == nil {
+		e.before, w.carry, w.rows = w.carry, nil, 0
+	}
+	return e, err
+}
+
+// barrier sends a barrier to the shards. mu is held.
+func (w *Writer) barrier(ctx context.Context, id int64) (*Pending, error) {
+	e := &Pending{w: w, id: id, start: time.Now(), done: make(chan struct{})}
+	e.pending.Store(int64(len(w.shards)))
+	for _, s := range w.shards {
+		if err := w.post(ctx, s, message{epoch: e}); err != nil {
+			return nil, err
+		}
+	}
+	w.epoch++
+	w.parts.fresh = false
+	w.dropIdle()
+	return e, nil
+}
+
+// Checkpoint makes the rows so far one snapshot with this identifier and these properties. It returns once the rows are
+// sealed, without waiting for files or the commit, which happen in the background; but when Config.InFlight checkpoints are
+// not committed yet it waits for one of them. Commits happen in the order of calls; identifiers must ascend.
+//
+// When no rows came since the last checkpoint there is no snapshot, unless commit.force-create-snapshot is set. A commit or
+// flush that fails ends the writer: every later call returns its error, and so do Wait and Close.
+func (w *Writer) Checkpoint(ctx context.Context, id int64, properties map[string]string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if id <= w.lastID {
+		return fmt.Errorf("checkpoint %d comes after checkpoint %d; identifiers must ascend", id, w.lastID)
+	}
+	if w.rows == 0 && len(w.carry) == 0 && !w.force {
+		return nil
+	}
+	select {
+	case w.slots <- struct{}{}:
+	default:
+		start := time.Now()
+		select {
+		case w.slots <- struct{}{}:
+			w.stalled("checkpoint", start)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for an earlier checkpoint: %w", context.Cause(ctx))
+		}
+		if err := w.Err(); err != nil {
+			<-w.slots
+			return err
+		}
+	}
+	e, err := w.barrier(ctx, id)
+	if err != nil {
+		<-w.slots
+		return err
+	}
+	w.lastID = id
+	e.before, w.carry, w.rows = w.carry, nil, 0
+	w.checkpoints <- &checkpoint{id: id, props: properties, epoch: e}
+	return nil
+}
+
+// Flush seals the rows so far and waits until they are in files, which the next Checkpoint commits.
+func (w *Writer) Flush(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	e, err := w.barrier(ctx, 0)
+	if err != nil {
+		return err
+	}
+	w.carry = append(w.carry, e)
+	select {
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Wait waits until all checkpoints so far are committed, and returns the error that ended the writer, if one has.
+func (w *Writer) Wait(ctx context.Context) error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return errClosed
+	}
+	done := make(chan struct{})
+	select {
+	case w.checkpoints <- &checkpoint{waiter: done}:
+	case <-ctx.Done():
+		w.mu.Unlock()
+		return context.Cause(ctx)
+	}
+	w.mu.Unlock()
+	select {
+	case <-done:
+		return w.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Alter changes the table's schema and goes on with the new one: rows before it are flushed under the old schema, without
+// waiting, and are part of the next checkpoint; batches after it must have the new columns (Type). When the change is
+// refused, the writer goes on as before.
+func (w *Writer) Alter(ctx context.Context, changes ...table.SchemaChange) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	s, err := w.table.Alter(ctx, changes...)
+	if err != nil {
+		return err
+	}
+	if s.ID == w.gen.schema.ID {
+		return nil
+	}
+	gen, err := newGeneration(w.table, s)
+	if err == nil && gen.numBuckets != w.gen.numBuckets {
+		err = fmt.Errorf("%w: the number of buckets cannot change under a writer", table.ErrOption)
+	}
+	if err != nil {
+		w.fail(err)
+		return err
+	}
+	if w.rows > 0 {
+		e, err := w.barrier(ctx, 0)
+		if err != nil {
+			return err
+		}
+		w.carry = append(w.carry, e)
+	}
+	for _, sh := range w.shards {
+		if err := w.post(ctx, sh, message{gen: gen}); err != nil {
+			return err
+		}
+	}
+	w.gen, w.okType = gen, nil
+	return nil
+}
+
+// Type returns the ROW type that batches must have now.
+func (w *Writer) Type() *row.Type {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gen.typ
+}
+
+// Schema returns the schema that rows are written with now.
+func (w *Writer) Schema() *table.Schema {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gen.schema
+}
+
+// Close waits for the checkpoints under way and ends the writer. Rows after the last checkpoint are dropped. When ctx ends,
+// what is under way is cancelled, and awaited. It returns the error that ended the writer, if one has.
+func (w *Writer) Close(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	stop := context.AfterFunc(ctx, func() { w.cancel(context.Cause(ctx)) })
+	defer stop()
+	for _, s := range w.shards {
+		close(s.queue)
+	}
+	close(w.checkpoints)
+	w.commits.Wait()
+	w.cancel(errClosed) // spills of rows that nobody wants
+	w.running.Wait()
+	w.pool.close()
+	for _, e := range w.carry { // flushed for a checkpoint that never came
+		messages, _ := e.collect()
+		w.remove(messages)
+	}
+	w.detach()
+	if w.spill != nil {
+		_ = w.spill.Close() // scratch
+	}
+	return w.Err()
+}
+
+// activeBytes returns the memory of rows that could be sealed.
+func (w *Writer) activeBytes() int64 {
+	var n int64
+	for _, s := range w.shards {
+		n += s.active.Load()
+	}
+	return n
+}
+
+// pressLargest asks the shard with the most rows to seal some.
+func (w *Writer) pressLargest() {
+	var (
+		best *shard
+		most int64
+	)
+	for _, s := range w.shards {
+		if a := s.active.Load(); a > most {
+			best, most = s, a
+		}
+	}
+	if best == nil {
+		return
+	}
+	select {
+	case best.poke <- struct{}{}:
+	default: // it is asked already
+	}
+}
