@@ -201,7 +201,7 @@ func (e *schemaElement) setLeaf(t *row.Type) error {
 			e.typ, e.typeLength = pFixed, int32(decimalWidth(t.Precision))
 		}
 	default:
-		return fmt.Errorf("parquet can't hold type root %d", t.Root)
+		return fmt.Errorf("parquet can't hold %s", t)
 	}
 	return nil
 }
