@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -138,7 +139,11 @@ func (w *Writer) Err() error {
 
 // fail makes err the end of the writer unless there is one. A commit under way is not disturbed; it is what fails, or it
 // is awaited by Close.
-func (w *Writer) fail(err error) { w.failure.CompareAndSwap(nil, &err) }
+func (w *Writer) fail(err error) {
+	if !errors.Is(err, errClosed) {
+		w.failure.CompareAndSwap(nil, &err)
+	}
+}
 
 // usable is what every method begins with. mu is held.
 func (w *Writer) usable() error {
