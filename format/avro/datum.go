@@ -12,21 +12,27 @@ func AppendLong(dst []byte, v int64) []byte {
 	if u < 0x80 {
 		return append(dst, byte(u))
 	}
-	return appendVarint(dst, u)
+	return binary.AppendUvarint(dst, u)
 }
 
-// appendVarint spreads seven bits to a byte all at once rather than in a loop: keys, sequence numbers and timestamps
-// take three to eight bytes.
-func appendVarint(dst []byte, u uint64) []byte {
+// putLong writes what AppendLong appends and returns its length. There must be 10 bytes of room. It spreads seven bits
+// to a byte all at once rather than in a loop, as keys, sequence numbers and timestamps take three to eight bytes.
+func putLong(dst []byte, v int64) int {
+	u := uint64(v)<<1 ^ uint64(v>>63)
+	if u < 0x80 {
+		dst[0] = byte(u)
+		return 1
+	}
 	if u >= 1<<56 {
-		return binary.AppendUvarint(dst, u)
+		return binary.PutUvarint(dst, u)
 	}
 	n := (bits.Len64(u) + 6) / 7
 	u = u&0x0fffffff | u&0x00fffffff0000000<<4
 	u = u&0x00003fff00003fff | u&0x0fffc0000fffc000<<2
 	u = u&0x007f007f007f007f | u&0x3f803f803f803f80<<1
 	u |= 0x8080808080808080 & (1<<(8*(n-1)) - 1)
-	return binary.LittleEndian.AppendUint64(dst, u)[:len(dst)+n]
+	binary.LittleEndian.PutUint64(dst, u)
+	return n
 }
 
 // AppendInt appends an int.

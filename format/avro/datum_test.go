@@ -20,6 +20,8 @@ func TestLongsOfEveryLength(t *testing.T) {
 	for _, v := range values {
 		enc := AppendLong([]byte{9}, v)
 		require.Equal(t, binary.AppendVarint([]byte{9}, v), enc)
+		var put [10]byte
+		require.Equal(t, enc[1:], put[:putLong(put[:], v)])
 		theirs, err := hamba.Marshal(hamba.NewPrimitiveSchema(hamba.Long, nil), v)
 		require.NoError(t, err)
 		require.Equal(t, theirs, enc[1:])

@@ -51,7 +51,7 @@ func (d *Decoder) Long() int64 {
 	return d.longSlow()
 }
 
-// longSlow is the inverse of appendVarint, or a loop near the end of the data and for the longest varints.
+// longSlow is the inverse of putLong, or a loop near the end of the data and for the longest varints.
 func (d *Decoder) longSlow() int64 {
 	if d.pos <= len(d.buf)-8 {
 		u := binary.LittleEndian.Uint64(d.buf[d.pos:])

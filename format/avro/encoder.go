@@ -2,6 +2,7 @@ package avro
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/paimon-go/paimon-go/format/row"
 )
@@ -101,28 +102,58 @@ func (e *encoder) bind(c *row.Column) {
 	}
 }
 
-// append appends value i.
-func (e *encoder) append(dst []byte, i int) []byte {
-	if e.nullable {
-		if e.nulls != nil && e.nulls.Get(i) {
-			return append(dst, 0)
+// room is what any value of fixed width takes at most, its union branch and putLong's spare bytes included.
+const room = 32
+
+// appendRow appends value i of each column. It is the hot loop of a writer: the frequent types are written in place, with
+// one check for room, rather than by a function each.
+func appendRow(dst []byte, cols []encoder, i int) []byte {
+	for c := range cols {
+		e := &cols[c]
+		if cap(dst)-len(dst) < room {
+			dst = slices.Grow(dst, max(room, cap(dst)/4))
 		}
-		dst = append(dst, 2)
-	} else if e.nulls != nil && e.nulls.Get(i) {
-		if *e.fault == nil {
-			*e.fault = fmt.Errorf("column %s: null where none may be", e.path)
+		p := len(dst)
+		w := dst[:p+room]
+		if e.nullable {
+			if e.nulls != nil && e.nulls.Get(i) {
+				w[p] = 0
+				dst = w[:p+1]
+				continue
+			}
+			w[p] = 2
+			p++
+		} else if e.nulls != nil && e.nulls.Get(i) {
+			e.fail()
+			return dst
 		}
-		return dst
+		switch e.op {
+		case encLong:
+			dst = w[:p+putLong(w[p:], e.i64[i])]
+		case encInt:
+			dst = w[:p+putLong(w[p:], int64(e.i32[i]))]
+		case encBytes:
+			v := e.bytes[e.off[i]:e.off[i+1]]
+			dst = append(w[:p+putLong(w[p:], int64(len(v)))], v...)
+		case encBoolean:
+			w[p] = byte(e.i32[i])
+			dst = w[:p+1]
+		default:
+			dst = e.append(w[:p], i)
+		}
 	}
+	return dst
+}
+
+func (e *encoder) fail() {
+	if *e.fault == nil {
+		*e.fault = fmt.Errorf("column %s: null where none may be", e.path)
+	}
+}
+
+// append appends value i of a rarer type.
+func (e *encoder) append(dst []byte, i int) []byte {
 	switch e.op {
-	case encLong:
-		return AppendLong(dst, e.i64[i])
-	case encInt:
-		return AppendLong(dst, int64(e.i32[i]))
-	case encBytes:
-		return AppendBytes(dst, e.bytes[e.off[i]:e.off[i+1]])
-	case encBoolean:
-		return append(dst, byte(e.i32[i]))
 	case encDouble:
 		return AppendDouble(dst, e.col.F64[i])
 	case encFloat:
@@ -131,23 +162,13 @@ func (e *encoder) append(dst []byte, i int) []byte {
 		return appendDecimal64(dst, e.i64[i])
 	case encDecimal128:
 		return appendDecimal128(dst, e.col.I128[i])
-	}
-	return e.appendNested(dst, i)
-}
-
-func (e *encoder) appendNested(dst []byte, i int) []byte {
-	if e.op == encRow {
-		for k := range e.kids {
-			dst = e.kids[k].append(dst, i)
-		}
-		return dst
+	case encRow:
+		return appendRow(dst, e.kids, i)
 	}
 	from, to := int(e.off[i]), int(e.off[i+1])
 	dst = AppendCount(dst, to-from)
 	for j := from; j < to; j++ {
-		for k := range e.kids {
-			dst = e.kids[k].append(dst, j)
-		}
+		dst = appendRow(dst, e.kids, j)
 	}
 	return AppendEnd(dst)
 }

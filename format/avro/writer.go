@@ -77,11 +77,7 @@ func (f *fileWriter) Write(b *row.Batch) error {
 		f.cols[i].bind(&b.Cols[i])
 	}
 	for i := range b.N {
-		buf := f.blocks.buf
-		for c := range f.cols {
-			buf = f.cols[c].append(buf, i)
-		}
-		f.blocks.buf = buf
+		f.blocks.buf = appendRow(f.blocks.buf, f.cols, i)
 		if f.fault != nil {
 			return f.fault
 		}
