@@ -20,7 +20,7 @@ type Changes struct {
 // ReadChangelog reads what snapshots from to to, both included, changed, as a streaming reader sees it (Java's
 // DataTableStreamScan): the changelog files where the table has a changelog-producer, else the files that APPEND snapshots
 // added. Rows come as they are stored, unmerged, in key order within a file. OVERWRITE snapshots are skipped. A snapshot
-// that has expired is an error that wraps fs.ErrNotExist.
+// that has expired, and whose changelog is not kept longer, is an error that wraps fs.ErrNotExist.
 func ReadChangelog(ctx context.Context, t *table.Table, from, to int64, o ScanOptions) iter.Seq2[Changes, error] {
 	return func(yield func(Changes, error) bool) {
 		c, err := newChangelogReader(t, &o)
@@ -29,7 +29,7 @@ func ReadChangelog(ctx context.Context, t *table.Table, from, to int64, o ScanOp
 			return
 		}
 		for id := from; id <= to; id++ {
-			s, err := t.Snapshot(ctx, id)
+			s, err := t.SnapshotOrChangelog(ctx, id)
 			if err != nil {
 				yield(Changes{}, fmt.Errorf("reading the changelog of snapshot %d: %w", id, err))
 				return

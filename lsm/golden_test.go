@@ -139,7 +139,7 @@ func TestReadChangelogReadsWhatJavaReads(t *testing.T) {
 		}
 		latest, err := tab.Latest(t.Context())
 		require.NoError(t, err)
-		from, err := tab.Snapshot(t.Context(), g.Changelog.From)
+		from, err := tab.SnapshotOrChangelog(t.Context(), g.Changelog.From)
 		require.NoError(t, err)
 		schema, err := tab.SchemaByID(t.Context(), from.SchemaID) // Java reads on with the schema it began with
 		require.NoError(t, err)
