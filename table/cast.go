@@ -31,7 +31,7 @@ func CanCast(from, to *row.Type, explicit bool) bool {
 	case row.Date, row.Time:
 		return f == row.Timestamp || explicit && (f == row.TimestampLTZ || isText(f))
 	case row.Timestamp, row.TimestampLTZ:
-		return isTimestamp(f) || explicit && (f == row.Date || f == row.Time || isText(f) || isInt(f))
+		return isTimestamp(f) || explicit && (f == row.Date || f == row.Time || isText(f) || f == row.Int || f == row.BigInt)
 	}
 	return false
 }

@@ -169,12 +169,17 @@ func (o Options) CheckWriteOnly() error {
 		ErrOption)
 }
 
-// checkDynamic refuses dynamic options that contradict what is on disk, as Java's checkImmutability does.
+// checkDynamic refuses dynamic options that contradict what is on disk, as Java's checkImmutability does; also another number
+// of buckets, with which Java's writers fail when they meet an old partition.
 func checkDynamic(stored, dynamic Options) error {
 	for _, name := range dynamic.names() {
 		if err := checkChange(stored, name, dynamic[name]); err != nil {
 			return err
 		}
+	}
+	if old, now := stored.Int(KeyBucket), stored.With(dynamic).Int(KeyBucket); old != now {
+		return fmt.Errorf("%w: bucket is %d in the table and can't be %d for one writer only; alter the table and rewrite its partitions",
+			ErrOption, old, now)
 	}
 	return nil
 }
@@ -229,10 +234,13 @@ func checkReset(stored Options, name string) error {
 
 // maxTypos is how many typing errors make a key another one.
 func maxTypos(name string) int {
-	if len(name) < 8 {
+	switch {
+	case len(name) < 8:
 		return 1
+	case len(name) < 14:
+		return 2
 	}
-	return 2
+	return 3
 }
 
 func hasKnownPrefix(name string) bool {

@@ -199,7 +199,7 @@ func checkEngine(s *Schema) error {
 	case row.Int, row.BigInt, row.Timestamp, row.TimestampLTZ:
 		return nil
 	}
-	return fmt.Errorf("record-level.time-field: column %s is %s, not INT, BIGINT or a timestamp", name, s.Fields[i].Type.Root)
+	return fmt.Errorf("record-level.time-field: column %s is %s, not INT, BIGINT or a timestamp", name, s.Fields[i].Type.String())
 }
 
 // CheckWritable refuses tables that this program's writers can't write without changing data or misleading readers. o are

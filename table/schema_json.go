@@ -95,6 +95,9 @@ func DecodeSchema(data []byte) (*Schema, error) {
 	}
 	var j schemaJSON
 	if err := json.Unmarshal(data, &j); err != nil {
+		if foreign := foreignType(data); foreign != "" {
+			return nil, fmt.Errorf("%w: %s", ErrSchema, foreign)
+		}
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	switch {
@@ -126,6 +129,27 @@ func DecodeSchema(data []byte) (*Schema, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return s, nil
+}
+
+// foreignType finds a column of a type that Java has and this program has not.
+func foreignType(data []byte) string {
+	var j struct {
+		Fields []struct {
+			Name string
+			Type json.RawMessage
+		}
+	}
+	if json.Unmarshal(data, &j) != nil {
+		return ""
+	}
+	for _, f := range j.Fields {
+		for _, t := range []string{"VARIANT", "BLOB", "VECTOR", "GEOMETRY", "GEOGRAPHY"} {
+			if bytes.Contains(f.Type, []byte(`"`+t)) {
+				return fmt.Sprintf("column %s is of type %s, which is not supported", f.Name, t)
+			}
+		}
+	}
+	return ""
 }
 
 // decodeOptions keeps the order and applies the defaults that older versions had.
