@@ -149,6 +149,9 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 	for i := range b.N {
 		if r.keep != nil && !r.keep[i] {
 			r.slots = append(r.slots, -1)
+			if !r.same[i] {
+				part = nil // same tells of the row before, dropped or not
+			}
 			continue
 		}
 		if part == nil || !r.same[i] {
