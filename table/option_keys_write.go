@@ -50,7 +50,7 @@ var (
 	KeyMetadataStatsModePerLevel      = define(Map, "metadata.stats-mode.per.level", "", "Statistics by level, such as 0:none.").checked(checkLevels(checkStatsMode))
 	KeyMetadataStatsDenseStore        = define(Bool, "metadata.stats-dense-store", "true", "Only columns that have statistics take room in manifests.")
 	KeyMetadataStatsKeepFirstNColumns = define(Int, "metadata.stats-keep-first-n-columns", "-1", "Statistics of the first n columns only; -1 for all.").atLeast(-1)
-	KeyParquetEnableDictionary        = define(Bool, "parquet.enable.dictionary", "", "Dictionary encoding in parquet files; on when not set.")
+	KeyParquetEnableDictionary        = define(String, "parquet.enable.dictionary", "", "Dictionary encoding in parquet files; on when not set.")
 	KeyFileIndexInManifestThreshold   = define(Size, "file-index.in-manifest-threshold", "500 B", "File indexes below this size go into manifests.").stored()
 
 	KeyAvroCodec = define(String, "avro.codec", "", "Codec of Avro files, over file.compression.")
