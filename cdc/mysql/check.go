@@ -1,7 +1,9 @@
 package mysql
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -180,4 +182,41 @@ func checkTable(c *client.Conn, s *server, t *TableInfo) []Finding {
 		}
 	}
 	return fs
+}
+
+// CheckSource connects and makes all checks without starting anything. It returns a line about the server and what it
+// lacks; the error is one of connecting.
+func CheckSource(ctx context.Context, cfg Config, log *slog.Logger) (string, []Finding, error) {
+	if cfg.BinlogDir != "" {
+		s, err := Open(ctx, cfg, "", log)
+		if err != nil {
+			return "", nil, err
+		}
+		return fmt.Sprintf("binlog files in %s with %d columns of %s.%s", cfg.BinlogDir, len(s.table.Columns), cfg.Database, cfg.Table), nil, s.Close()
+	}
+	c, srv, err := connectAny(ctx, &cfg, "", log)
+	if err != nil {
+		return "", nil, err
+	}
+	defer c.Close()
+	defer interruptOn(ctx, c)()
+	if err := session(c); err != nil {
+		return "", nil, err
+	}
+	findings := checkServer(c, srv, &cfg)
+	t, err := readTable(c, cfg.Database, cfg.Table)
+	if err != nil {
+		findings = append(findings, Finding{Fatal: true, What: err.Error(), Remedy: fmt.Sprintf("create the table, or GRANT SELECT ON %s.* TO %s", quoteName(cfg.Database), accountText(&cfg))})
+	} else {
+		findings = append(findings, checkTable(c, srv, t)...)
+		for i := range t.Columns {
+			if _, err := PaimonType(t.Columns[i], cfg.Types); err != nil {
+				findings = append(findings, Finding{Fatal: true, What: err.Error(), Remedy: "drop the column, or map its type with --type_mapping to-string"})
+			}
+		}
+	}
+	if _, err := serverZone(&cfg, srv); err != nil {
+		findings = append(findings, Finding{Fatal: true, What: err.Error(), Remedy: "--mysql_conf server-time-zone=..."})
+	}
+	return fmt.Sprintf("%s is %s %s, GTIDs %v, row metadata %s, TLS %v", srv.addr, srv.flavor, srv.version, srv.gtidOn(), srv.vars["binlog_row_metadata"], srv.useTLS), findings, nil
 }

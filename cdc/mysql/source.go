@@ -19,13 +19,14 @@ import (
 // Source is a MySQL table as a change stream: what is in it, then what changes. It implements cdc.Source. Reading begins
 // with the first Next.
 type Source struct {
-	cfg    *Config
-	log    *slog.Logger
-	flavor string
-	server *server // nil for binlog-dir
-	table  *TableInfo
-	key    []string // that orders the initial read
-	opts   ValueOptions
+	cfg       *Config
+	log       *slog.Logger
+	flavor    string
+	server    *server // nil for binlog-dir
+	table     *TableInfo
+	key       []string // that orders the initial read
+	targetKey []string // that tells rows apart in the target
+	opts      ValueOptions
 
 	resume   *Position // saved position, nil at a first start
 	endGTID  gtidSet   // StopAtLatest: the end
@@ -258,8 +259,9 @@ func (s *Source) Table() *TableInfo { return s.table }
 // Findings are what the checks at the start have to say.
 func (s *Source) Findings() []Finding { return s.findings }
 
-// SetKey names the columns that order the initial read: the table's primary key, or another unique key that the user chose.
-func (s *Source) SetKey(columns []string) { s.key = columns }
+// SetKey names the columns that order the initial read (the source's primary key, or the unique key that the user chose) and
+// those that tell rows apart in the target. Called before the first Next.
+func (s *Source) SetKey(order, target []string) { s.key, s.targetKey = order, target }
 
 func (s *Source) serverUUID() string {
 	if s.server == nil {
@@ -292,7 +294,7 @@ func (s *Source) watch(tm *TableMap) (*watched, error) {
 		return nil, fmt.Errorf("%s.%s: %w", tm.Schema, tm.Table, err)
 	}
 	w := &watched{tm: tm, dec: dec}
-	for _, k := range s.key {
+	for _, k := range s.targetKey {
 		for i := range s.target.Fields {
 			if strings.EqualFold(s.target.Fields[i].Name, k) {
 				w.key = append(w.key, i)

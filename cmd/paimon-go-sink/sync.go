@@ -1,0 +1,418 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/cdc/mysql"
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs"
+	_ "github.com/paimon-go/paimon-go/fs/local" // the file system of plain paths
+	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/writer"
+)
+
+// environment is what the commands share.
+type environment struct {
+	stdout, stderr io.Writer
+	stop           <-chan struct{} // closed to ask for a last commit and the end
+	cli            *arguments
+}
+
+func (e *environment) logger() *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(e.cli.LogLevel)) // kong has checked it
+	o := &slog.HandlerOptions{Level: level}
+	if e.cli.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(e.stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(e.stderr, o))
+}
+
+// job is one run of mysql_sync_table.
+type job struct {
+	args      *syncArgs
+	log       *slog.Logger
+	mysqlConf map[string]string
+	source    mysql.Config
+	options   table.Options // of --table_conf
+	lower     bool          // names are lower case (catalog_conf case-sensitive=false)
+	user      string
+
+	fsys   fs.FileSystem
+	path   string
+	table  *table.Table
+	src    *mysql.Source
+	state  *table.SinkState // where to go on, nil at a first start
+	resume writer.Resume
+	newest atomic.Int64 // our newest snapshot
+}
+
+// syncTable runs mysql_sync_table.
+func (e *environment) syncTable(ctx context.Context, args *syncArgs) error {
+	j, err := newJob(args, e.logger())
+	if err != nil {
+		return err
+	}
+	if args.DryRun {
+		return j.dryRun(ctx, e.stdout)
+	}
+	return j.run(ctx, e)
+}
+
+// newJob checks all arguments that can be checked without the source or the storage.
+func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
+	j := &job{args: args, log: log}
+	if err := args.unsupported(); err != nil {
+		return nil, err
+	}
+	var err error
+	if j.mysqlConf, err = pairs("mysql_conf", args.MySQLConf); err != nil {
+		return nil, err
+	}
+	if err := j.parseSource(&args.sourceArgs); err != nil {
+		return nil, err
+	}
+	tableConf, err := pairs("table_conf", args.TableConf)
+	if err != nil {
+		return nil, err
+	}
+	j.options = tableConf
+	warnings, err := j.options.Validate()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	catalog, err := pairs("catalog_conf", args.CatalogConf)
+	if err != nil {
+		return nil, err
+	}
+	if m := catalog["metastore"]; m != "" && m != "filesystem" {
+		return nil, fmt.Errorf("--catalog_conf metastore=%s is not supported, only filesystem: %w", m, errUsage)
+	}
+	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
+	if args.StopAtLatest {
+		j.source.StopAtLatest = true
+	}
+	if j.fsys, err = fs.For(context.Background(), args.Warehouse, catalog); err != nil {
+		return nil, fmt.Errorf("--warehouse %s: %w: %w", args.Warehouse, err, errUsage)
+	}
+	j.path = table.TablePath(args.Warehouse, args.Database, args.Table)
+	j.user = commitUser(j.options, &j.source)
+	return j, nil
+}
+
+// parseSource reads --mysql_conf and --type_mapping.
+func (j *job) parseSource(args *sourceArgs) error {
+	cfg, notes, err := mysql.ParseConf(j.mysqlConf)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		j.log.Info(n)
+	}
+	types, err := mysql.ParseTypeOptions(args.TypeMapping)
+	if err != nil {
+		return fmt.Errorf("--type_mapping: %w: %w", err, errUsage)
+	}
+	types.TimeAsString = types.TimeAsString || cfg.Types.TimeAsString
+	types.TinyInt1NotBool = types.TinyInt1NotBool || cfg.Types.TinyInt1NotBool
+	cfg.Types = types
+	j.source = cfg
+	return nil
+}
+
+// commitUser is the identity of the job: the same for the same source table, wherever it runs and whichever replica it
+// reads.
+func commitUser(o table.Options, cfg *mysql.Config) string {
+	sum := sha256.Sum256([]byte("mysql\x00" + cfg.Database + "\x00" + cfg.Table))
+	user := "paimon-go-sink-" + hex.EncodeToString(sum[:6])
+	if p := o.Get(table.KeyCommitUserPrefix); p != "" {
+		user = p + "_" + user
+	}
+	return user
+}
+
+// run opens everything, streams until the source ends or a stop is asked for, and closes everything.
+func (j *job) run(ctx context.Context, e *environment) (err error) {
+	started := time.Now()
+	if err := j.openTable(ctx); err != nil {
+		return err
+	}
+	if err := j.openSource(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.src.Close()) }()
+	if err := j.prepareTable(ctx); err != nil {
+		return err
+	}
+	j.newest.Store(j.resume.SnapshotID)
+	metrics := newMetrics(j)
+	dynamic := table.Options{}
+	if j.table.Options().Enum(table.KeyChangelogProducer) == "none" {
+		dynamic[table.KeyIgnoreUpdateBefore.Name] = "true" // before images only matter to changelogs
+	}
+	t, err := table.Open(ctx, j.fsys, j.path, dynamic)
+	if err != nil {
+		return err
+	}
+	j.table = t
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics)})
+	if err != nil {
+		return err
+	}
+	metrics.writer = w
+	serve, err := startHTTP(j.args.Listen, metrics, j.log)
+	if err != nil {
+		return errors.Join(err, w.Close(ctx))
+	}
+	defer func() { err = errors.Join(err, serve.close()) }()
+	show := startProgress(e.stderr, metrics)
+	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
+		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: j.savePosition, Log: j.log, Metrics: &metrics.pipeline})
+	j.log.Info("started", "table", j.path, "source", j.source.Database+"."+j.source.Table, "commit_interval", j.args.CommitInterval, "ms", time.Since(started).Milliseconds())
+	err = p.Run(ctx, e.stop)
+	show.close()
+	if err != nil {
+		// What is not committed is read again at the next start: the writer need not wait for it.
+		cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		cancel()
+		_ = w.Close(cctx)
+		return err
+	}
+	if err := w.Close(ctx); err != nil {
+		return err
+	}
+	j.log.Info("ended", "rows", metrics.pipeline.Rows.Load(), "checkpoints", metrics.pipeline.Checkpoints.Load(), "seconds", int(time.Since(started).Seconds()))
+	return nil
+}
+
+// openTable opens the table if there is one, and finds where the job goes on.
+func (j *job) openTable(ctx context.Context) error {
+	t, err := table.Open(ctx, j.fsys, j.path, nil)
+	if errors.Is(err, table.ErrNoTable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	j.table = t
+	s, err := t.LatestOf(ctx, j.user)
+	if err != nil {
+		return err
+	}
+	if j.state, err = t.ReadSinkState(ctx, j.user); err != nil {
+		return err
+	}
+	if s != nil {
+		j.resume = writer.Resume{SnapshotID: s.ID, Identifier: s.CommitIdentifier}
+		if pos := s.Properties[cdc.PropertyPosition]; pos != "" && (j.state == nil || j.state.Identifier < s.CommitIdentifier) {
+			j.state = &table.SinkState{User: j.user, Identifier: s.CommitIdentifier, SnapshotID: s.ID, Position: pos}
+		}
+	} else if j.state != nil {
+		j.resume = writer.Resume{SnapshotID: j.state.SnapshotID, Identifier: j.state.Identifier}
+	}
+	return nil
+}
+
+func (j *job) openSource(ctx context.Context) error {
+	saved := ""
+	if j.state != nil {
+		saved = j.state.Position
+	}
+	var err error
+	j.src, err = mysql.Open(ctx, j.source, saved, j.log)
+	return err
+}
+
+// prepareTable makes the table, or brings an existing one to what the source has now.
+func (j *job) prepareTable(ctx context.Context) error {
+	spec, err := j.spec()
+	if err != nil {
+		return err
+	}
+	if j.table == nil {
+		if err := spec.Options.CheckWritable(); err != nil {
+			return err
+		}
+		if err := spec.Options.CheckWriteOnly(); err != nil {
+			return err
+		}
+		j.table, err = table.Create(ctx, j.fsys, j.path, *spec)
+		if err == nil {
+			j.log.Info("created the table", "table", j.path)
+			return j.setKey()
+		}
+		if !errors.Is(err, table.ErrTableExists) {
+			return err
+		}
+		if err := j.openTable(ctx); err != nil { // another process was faster
+			return err
+		}
+	}
+	if err := j.checkExisting(spec); err != nil {
+		return err
+	}
+	changes, err := j.table.Schema().Evolve(spec.Fields, j.evolveOptions())
+	if err != nil {
+		return fmt.Errorf("the table %s can't hold the source as it is now: %w", j.path, err)
+	}
+	for i := range changes {
+		if changes[i].Kind == table.UpdateType {
+			return fmt.Errorf("column %s of the source is %s now and %s in the table %s: type changes are not applied, alter the table and start again: %w",
+				changes[i].Column, changes[i].Type.String(), fieldType(j.table.Schema(), changes[i].Column), j.path, cdc.ErrRefused)
+		}
+	}
+	changes = append(changes, j.optionChanges()...)
+	if len(changes) > 0 {
+		if _, err := j.table.Alter(ctx, changes...); err != nil {
+			return err
+		}
+		j.log.Info("altered the table", "table", j.path, "changes", len(changes))
+	}
+	if err := j.table.Options().CheckWritable(); err != nil {
+		return err
+	}
+	if err := j.table.Options().CheckWriteOnly(); err != nil {
+		return err
+	}
+	return j.setKey()
+}
+
+func fieldType(s *table.Schema, name string) string {
+	if i := s.FieldIndex(name); i >= 0 {
+		return s.Fields[i].Type.String()
+	}
+	return "missing"
+}
+
+func (j *job) evolveOptions() table.EvolveOptions {
+	return table.EvolveOptions{DecimalNoChange: j.source.Types.DecimalNoChange, NonStringToString: j.source.Types.NonStringToString}
+}
+
+// setKey tells the source by which columns the rows are told apart.
+func (j *job) setKey() error {
+	key := j.src.Table().PrimaryKey
+	if len(key) == 0 {
+		key = j.table.Schema().PrimaryKeys
+	}
+	j.src.SetKey(key, j.table.Schema().PrimaryKeys)
+	return nil
+}
+
+// spec is the table that the source and the arguments ask for.
+func (j *job) spec() (*table.Spec, error) {
+	info := j.src.Table()
+	s := &table.Spec{Options: j.options.Clone(), Comment: info.Comment, PartitionKeys: names(j.args.PartitionKeys), PrimaryKeys: names(j.args.PrimaryKeys)}
+	if len(s.PrimaryKeys) == 0 && j.args.SyncPKFromSource == "true" {
+		s.PrimaryKeys = slices.Clone(info.PrimaryKey)
+		for i := range s.PrimaryKeys {
+			s.PrimaryKeys[i] = j.name(s.PrimaryKeys[i])
+		}
+	}
+	if len(s.PrimaryKeys) == 0 {
+		return nil, fmt.Errorf("table %s.%s has no primary key: name a unique set of NOT NULL columns with --primary_keys: %w", info.Database, info.Name, errUsage)
+	}
+	seen := map[string]bool{}
+	for i := range info.Columns {
+		c := &info.Columns[i]
+		t, err := mysql.PaimonType(*c, j.source.Types)
+		if err != nil {
+			return nil, err
+		}
+		name := j.name(c.Name)
+		if seen[name] {
+			return nil, fmt.Errorf("two columns of %s.%s are named %s in lower case: %w", info.Database, info.Name, name, errUsage)
+		}
+		seen[name] = true
+		t = j.source.Types.NullableUnlessKey(t, slices.Contains(s.PrimaryKeys, name))
+		s.Fields = append(s.Fields, row.Field{Name: name, Type: t, Comment: c.Comment})
+	}
+	for _, k := range slices.Concat(s.PrimaryKeys, s.PartitionKeys) {
+		if !seen[k] {
+			return nil, fmt.Errorf("key column %s is not in %s.%s: %w", k, info.Database, info.Name, errUsage)
+		}
+	}
+	return s, nil
+}
+
+func (j *job) name(s string) string {
+	if j.lower {
+		return strings.ToLower(s)
+	}
+	return s
+}
+
+// checkExisting refuses to write a table whose keys are not those that the arguments ask for.
+func (j *job) checkExisting(spec *table.Spec) error {
+	have := j.table.Schema()
+	if len(have.PrimaryKeys) == 0 {
+		return fmt.Errorf("table %s exists and has no primary key: %w", j.path, errUsage)
+	}
+	sorted := func(s []string) []string { c := slices.Clone(s); slices.Sort(c); return c }
+	if len(names(j.args.PrimaryKeys)) > 0 && !slices.Equal(sorted(spec.PrimaryKeys), sorted(have.PrimaryKeys)) {
+		return fmt.Errorf("table %s exists with the primary key %v, not %v; a key can't be changed: %w", j.path, have.PrimaryKeys, spec.PrimaryKeys, errUsage)
+	}
+	if len(spec.PartitionKeys) > 0 && !slices.Equal(spec.PartitionKeys, have.PartitionKeys) {
+		return fmt.Errorf("table %s exists with the partition keys %v, not %v; they can't be changed: %w", j.path, have.PartitionKeys, spec.PartitionKeys, errUsage)
+	}
+	for _, k := range []*table.Key{table.KeyBucket, table.KeyBucketKey, table.KeyMergeEngine} {
+		if v, ok := spec.Options[k.Name]; ok && v != have.Options.Get(k) {
+			return fmt.Errorf("table %s exists with %s=%s, not %s; it can't be changed: %w", j.path, k.Name, have.Options.Get(k), v, errUsage)
+		}
+	}
+	return nil
+}
+
+// optionChanges are the options of --table_conf that differ from the table's.
+func (j *job) optionChanges() []table.SchemaChange {
+	var changes []table.SchemaChange
+	keys := make([]string, 0, len(j.options))
+	for k := range j.options {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	have := j.table.Schema().Options
+	for _, k := range keys {
+		if v, ok := have[k]; !ok || v != j.options[k] {
+			changes = append(changes, table.SchemaChange{Kind: table.SetOption, Key: k, Value: j.options[k]})
+		}
+	}
+	return changes
+}
+
+// savePosition keeps the position beside the table.
+func (j *job) savePosition(ctx context.Context, id int64, position string) error {
+	return j.table.WriteSinkState(ctx, table.SinkState{User: j.user, Identifier: id, SnapshotID: j.newest.Load(), Position: position})
+}
+
+// listener keeps the state file with each commit, and the metrics.
+func (j *job) listener(ctx context.Context, m *metrics) writer.Listener {
+	l := m.listener()
+	count := l.CommitEnd
+	l.CommitEnd = func(c writer.CommitInfo) {
+		count(c)
+		if c.Snapshot == nil {
+			return
+		}
+		j.log.Debug("committed", "snapshot", c.Snapshot.ID, "epoch", c.ID, "files", c.Files, "ms", c.Duration.Milliseconds())
+		j.newest.Store(c.Snapshot.ID)
+		state := table.SinkState{User: j.user, Identifier: c.ID, SnapshotID: c.Snapshot.ID, Position: c.Snapshot.Properties[cdc.PropertyPosition]}
+		if err := j.table.WriteSinkState(ctx, state); err != nil && ctx.Err() == nil {
+			j.log.Warn("the position is in the snapshot, but not in the state file beside the table", "error", err)
+		}
+	}
+	return l
+}
