@@ -159,11 +159,14 @@ func (s *shard) sealLargest() {
 
 // barrier seals all buckets and hands them to the pool.
 func (s *shard) barrier(e *Pending) {
-	e.pending.Add(int64(len(s.dirty)))
 	for i, b := range s.dirty {
 		n := b.tree.Bytes()
 		sealed := b.tree.Seal()
 		b.tree, s.dirty[i] = nil, nil
+		if sealed == nil {
+			continue // the writer was closed while the first row waited for memory
+		}
+		e.pending.Add(1)
 		s.w.counters.sealed.Add(n)
 		s.w.pool.submit(&flushJob{s.w, s.gen, e, b, sealed, n})
 	}
