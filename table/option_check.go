@@ -44,7 +44,7 @@ func checkOption(name, value string) (warning string, err error) {
 		return warning, nil
 	}
 	p := lookupPattern(name)
-	if p != nil && p.Suffix != "" {
+	if p != nil && (p.Suffix != "" || p.Status == Honoured) {
 		switch {
 		case strings.HasSuffix(name, ".stats-mode"):
 			if err := checkStatsMode(value); err != nil {

@@ -61,8 +61,8 @@ var (
 var (
 	KeySinkParallelism               = define(Int, "sink.parallelism", "", "Writer shards of a table; the number of CPUs when not set.").atLeast(1)
 	KeySinkUseManagedMemoryAllocator = define(Bool, "sink.use-managed-memory-allocator", "false",
-		"All tables of the process share one buffer of sink.managed.writer-buffer-memory.")
-	KeySinkManagedWriterBufferMemory = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1)
+		"All tables of the process share one buffer of sink.managed.writer-buffer-memory.").stored()
+	KeySinkManagedWriterBufferMemory = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1).stored()
 
 	_ = define(Bool, "precommit-compact", "false", "Small changelog files are merged before a commit.").alias("changelog.precommit-compact").stored()
 	_ = define(Int, "changelog.precommit-compact.thread-num", "", "Threads of that.").stored()
@@ -133,6 +133,8 @@ var Patterns = []Pattern{
 	{Prefix: "fields.", Suffix: ".ts-field", Doc: "Parameter of an aggregate.", Status: Stored},
 	{Prefix: "file-index.", Suffix: ".columns", Doc: "Columns with an index in data files; none is written here.", Status: Stored},
 	{Prefix: "file-index.", Doc: "Parameters of such an index.", Status: Stored},
+	{Prefix: "parquet.enable.dictionary#", Doc: "parquet.enable.dictionary of one column."},
+	{Prefix: "parquet.compression#", Doc: "parquet.compression of one column."},
 	{Prefix: "parquet.", Doc: "Settings of the Parquet library.", Status: Stored},
 	{Prefix: "orc.", Doc: "Settings of the ORC library.", Status: Stored},
 	{Prefix: "avro.", Doc: "Settings of the Avro library.", Status: Stored},

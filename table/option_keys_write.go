@@ -50,7 +50,7 @@ var (
 	KeyMetadataStatsModePerLevel      = define(Map, "metadata.stats-mode.per.level", "", "Statistics by level, such as 0:none.").checked(checkLevels(checkStatsMode))
 	KeyMetadataStatsDenseStore        = define(Bool, "metadata.stats-dense-store", "true", "Only columns that have statistics take room in manifests.")
 	KeyMetadataStatsKeepFirstNColumns = define(Int, "metadata.stats-keep-first-n-columns", "-1", "Statistics of the first n columns only; -1 for all.").atLeast(-1)
-	KeyParquetEnableDictionary        = define(String, "parquet.enable.dictionary", "", "Dictionary encoding in parquet files; on when not set.")
+	KeyParquetEnableDictionary        = define(String, "parquet.enable.dictionary", "", "true or false: dictionary encoding in parquet files; on when not set.").checked(checkBool)
 	KeyFileIndexInManifestThreshold   = define(Size, "file-index.in-manifest-threshold", "500 B", "File indexes below this size go into manifests.").stored()
 
 	KeyAvroCodec = define(String, "avro.codec", "", "Codec of Avro files, over file.compression.")
@@ -60,6 +60,11 @@ var (
 	_            = define(Size, "write.batch-memory", "128 mb", "Memory of a batch in ORC writers.").stored()
 	_            = define(Size, "file-reader-async-threshold", "10 mb", "ORC files at least this large are read ahead.").stored()
 )
+
+func checkBool(v string) error {
+	_, err := parseBool(v)
+	return err
+}
 
 func allFormats(v string) bool {
 	m, err := parseMap(v)
@@ -90,7 +95,7 @@ var (
 	KeyManifestFullCompactionThresholdSize = define(Size, "manifest.full-compaction-threshold-size", "16 mb",
 		"Size of changed manifests from which on all are rewritten.")
 	KeyManifestDeleteFileDropStats = define(Bool, "manifest.delete-file-drop-stats", "false", "Entries of deleted files carry no statistics.")
-	KeyScanManifestParallelism     = define(Int, "scan.manifest.parallelism", "", "Manifests read at once; the number of CPUs when not set.").atLeast(1)
+	KeyScanManifestParallelism     = define(Int, "scan.manifest.parallelism", "", "Manifests that Java reads at once.").atLeast(1).stored()
 
 	_ = define(Long, "commit.strict-mode.last-safe-snapshot", "", "Commits check for overwrites after this snapshot.").stored()
 	_ = define(String, "commit.callbacks", "", "Java classes that are called after a commit.").stored()

@@ -1,7 +1,11 @@
 package table
 
 import (
+	iofs "io/fs"
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +176,36 @@ func TestWritersRefuseWhatTheyCannotNeglect(t *testing.T) {
 	require.ErrorContains(t, Options{}.CheckWritable(), "bucket is -1")
 	require.ErrorIs(t, Options{}.CheckWriteOnly(), ErrOption)
 	require.NoError(t, Options{"write-only": "true"}.CheckWriteOnly())
+}
+
+// TestHonouredOptionsAreUsed keeps the status of options honest: the code reads each one that the table calls honoured.
+func TestHonouredOptionsAreUsed(t *testing.T) {
+	defs := regexp.MustCompile(`(\w+)\s*= define\(\w+, "([^"]+)"`)
+	variable := map[string]string{}
+	var code strings.Builder
+	err := filepath.WalkDir("..", func(p string, d iofs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if strings.HasPrefix(filepath.Base(p), "option_keys_") {
+			for _, m := range defs.FindAllStringSubmatch(string(b), -1) {
+				variable[m[2]] = m[1]
+			}
+			return err
+		}
+		code.Write(b)
+		return err
+	})
+	require.NoError(t, err)
+	for _, k := range Keys() {
+		require.Contains(t, variable, k.Name)
+		if k.Status != Honoured || k.limit != "" {
+			continue // a limit is looked at by CheckWritable
+		}
+		used := regexp.MustCompile(`\b` + variable[k.Name] + `\b|"` + regexp.QuoteMeta(k.Name) + `"`)
+		require.True(t, used.MatchString(code.String()), "%s is called honoured, and nothing reads it", k.Name)
+	}
 }
 
 func TestDerivedOptions(t *testing.T) {
