@@ -166,8 +166,7 @@ func decompress(codec string, buf, src []byte) ([]byte, error) {
 	case CodecZstandard:
 		out, err = decompressZstd(buf, src, limit)
 	case CodecDeflate:
-		r := flate.NewReader(bytes.NewReader(src))
-		out, err = readAll(buf, r, limit)
+		out, err = decompressDeflate(buf, src, limit)
 	case codecBzip2:
 		out, err = readAll(buf, bzip2.NewReader(bytes.NewReader(src)), limit)
 	case CodecSnappy:
@@ -212,6 +211,17 @@ func decompressZstd(buf, src []byte, limit int) ([]byte, error) {
 		}
 		want = min(limit, 2*cap(buf))
 	}
+}
+
+var flateReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
+func decompressDeflate(buf, src []byte, limit int) ([]byte, error) {
+	r := flateReaders.Get().(io.Reader)
+	defer flateReaders.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(src), nil); err != nil {
+		return nil, err
+	}
+	return readAll(buf, r, limit)
 }
 
 func decompressSnappy(buf, src []byte, limit int) ([]byte, error) {

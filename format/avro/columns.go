@@ -3,6 +3,7 @@ package avro
 import (
 	"fmt"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 )
 
@@ -343,4 +344,16 @@ func fits(v row.Int128, precision int) bool {
 		return false
 	}
 	return v.Cmp(powers[precision]) < 0 && v.Cmp(powers[precision].Neg()) > 0
+}
+
+// mismatch is the error of a file whose schema cannot give what is asked for.
+func mismatch(column string, s *Schema, want string) error {
+	return fmt.Errorf("column %s: is %s in the Avro file, which is no %s: %w", column, describe(s), want, format.ErrCorrupt)
+}
+
+func describe(s *Schema) string {
+	if s.Logical != "" {
+		return fmt.Sprintf("%s (%s)", s.Kind, s.Logical)
+	}
+	return s.Kind.String()
 }

@@ -26,7 +26,7 @@ func (avroFormat) NewReader(r io.ReaderAt, size int64, s format.ReadSpec) (forma
 	if err != nil {
 		return nil, err
 	}
-	f := &fileReader{blocks: blocks, batchRows: s.BatchRows}
+	f := &fileReader{blocks: blocks, batchRows: s.BatchRows, columns: len(s.Type.Fields)}
 	if f.batchRows <= 0 {
 		f.batchRows = defaultBatchRows
 	}
@@ -46,6 +46,7 @@ type fileReader struct {
 	root      columnDecoder
 	rootNull  int
 	batchRows int
+	columns   int
 	d         Decoder
 	left      int64 // rows of the block at hand
 	rows      int64
@@ -55,6 +56,9 @@ type fileReader struct {
 // Next implements format.Reader.
 func (f *fileReader) Next(dst *row.Batch) error {
 	dst.Reset()
+	if len(dst.Cols) != f.columns {
+		return fmt.Errorf("batch of %d columns for an Avro reader of %d", len(dst.Cols), f.columns)
+	}
 	if f.err == nil {
 		f.err = f.next(dst)
 	}
@@ -77,7 +81,7 @@ func (f *fileReader) next(dst *row.Batch) error {
 		}
 		before := f.d.Len()
 		for f.left > 0 && dst.N < f.batchRows && before-f.d.Len() < budget {
-			if f.rootNull >= 0 && f.root.isNullRoot(&f.d, f.rootNull) {
+			if f.rootNull >= 0 && f.d.Long() == int64(f.rootNull) { // the union around a row
 				f.d.fail("null instead of a row")
 			}
 			f.root.readFields(&f.d, dst.Cols)
@@ -104,9 +108,6 @@ func (f *fileReader) nextBlock() error {
 	f.left = n
 	return nil
 }
-
-// isNullRoot reads the branch of the union around a row.
-func (c *columnDecoder) isNullRoot(d *Decoder, null int) bool { return d.Long() == int64(null) }
 
 // Rows returns the number of rows given so far.
 func (f *fileReader) Rows() int64 { return f.rows }

@@ -1,10 +1,6 @@
 package avro
 
-import (
-	"fmt"
-
-	"github.com/paimon-go/paimon-go/format"
-)
+import "fmt"
 
 // Resolver rewrites datums from one schema to another, so that code that decodes one fixed schema reads the files of
 // other versions too. Fields go by name: unknown ones are left out, missing ones are null (they must be nullable), the
@@ -135,16 +131,4 @@ func (n *resolveNode) appendRecord(dst []byte, d *Decoder) []byte {
 	}
 	d.pos = end
 	return dst
-}
-
-// Mismatch is the error of a file whose schema cannot give what is asked for.
-func mismatch(column string, s *Schema, want string) error {
-	return fmt.Errorf("column %s: is %s in the Avro file, which is no %s: %w", column, describe(s), want, format.ErrCorrupt)
-}
-
-func describe(s *Schema) string {
-	if s.Logical != "" {
-		return fmt.Sprintf("%s (%s)", s.Kind, s.Logical)
-	}
-	return s.Kind.String()
 }

@@ -3,6 +3,7 @@ package avro
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -133,12 +134,12 @@ func (p *schemaParser) parse(raw json.RawMessage, namespace string) (*Schema, er
 		return nil, errTooBig
 	}
 	if p.depth++; p.depth > maxSchemaDepth {
-		return nil, fmt.Errorf("nested too deeply")
+		return nil, errors.New("nested too deeply")
 	}
 	defer func() { p.depth-- }()
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
-		return nil, fmt.Errorf("no type")
+		return nil, errors.New("no type")
 	}
 	switch raw[0] {
 	case '"':
@@ -213,12 +214,12 @@ func (p *schemaParser) union(raw json.RawMessage, namespace string) (*Schema, er
 			return nil, err
 		}
 		if branch.Kind == KindUnion {
-			return nil, fmt.Errorf("union in a union")
+			return nil, errors.New("union in a union")
 		}
 		s.Branches = append(s.Branches, branch)
 	}
 	if len(s.Branches) == 0 {
-		return nil, fmt.Errorf("empty union")
+		return nil, errors.New("empty union")
 	}
 	return s, nil
 }
@@ -257,7 +258,7 @@ func (p *schemaParser) object(raw json.RawMessage, namespace string) (*Schema, e
 func (p *schemaParser) valueOf(raw json.RawMessage, namespace string) (*Schema, error) {
 	s, err := p.parse(raw, namespace)
 	if err == nil && s.Kind == KindNull {
-		err = fmt.Errorf("array or map of null")
+		err = errors.New("array or map of null")
 	}
 	return s, err
 }
