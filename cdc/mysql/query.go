@@ -60,8 +60,8 @@ func (q *rowQuery) execute() error {
 		}
 		q.types = append(q.types, f.Type)
 	}
-	if !q.c.HasCapability(gomysql.CLIENT_DEPRECATE_EOF) {
-		_, err = q.packet() // the definitions end with an EOF packet
+	if b, err = q.packet(); err == nil && b[0] != gomysql.EOF_HEADER {
+		err = malformed("no end of the column definitions")
 	}
 	return err
 }

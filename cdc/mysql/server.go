@@ -61,6 +61,7 @@ func dial(ctx context.Context, cfg *Config, addr string) (*client.Conn, bool, er
 			return c, err
 		}, func(c *client.Conn) error {
 			c.SetTLSConfig(t)
+			c.UnsetCapability(gomysql.CLIENT_DEPRECATE_EOF) // rowQuery relies on the EOF after the column definitions
 			c.BufferSize = 256 << 10
 			return nil
 		})
