@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/paimon-go/paimon-go/format"
@@ -17,44 +18,49 @@ import (
 const maxProblems = 20
 
 // CheckFile reads a whole file as it is, in the schema it was written with, and compares it with its manifest entry: rows,
-// order and uniqueness of keys, key range, sequence numbers, retracts, statistics, bucket, partition columns, nulls. It
-// returns what is wrong, in words; an error only when the file could not be looked at.
-func CheckFile(ctx context.Context, t *table.Table, e *table.Entry, kind FileKind) ([]string, error) {
-	s, err := t.SchemaByID(ctx, e.File.SchemaID)
-	if err != nil {
-		return nil, err
+// order and uniqueness of keys, key range, sequence numbers, retracts, statistics, bucket, partition columns, nulls. It is
+// a table.FileChecker.
+func CheckFile(ctx context.Context, t *table.Table, e *table.Entry, changelog bool) iter.Seq[table.Problem] {
+	return func(yield func(table.Problem) bool) {
+		c := &fileCheck{meta: &e.File, entry: e, changelog: changelog}
+		if err := c.run(ctx, t); err != nil {
+			c.addf("file-unreadable", "%v", corrupt(err).Error())
+		}
+		for _, p := range c.problems {
+			if !yield(p) {
+				return
+			}
+		}
 	}
-	path, err := t.DataFilePath(e.Partition, e.Bucket, &e.File)
-	if err != nil {
-		return nil, err
+}
+
+func (c *fileCheck) run(ctx context.Context, t *table.Table) (err error) {
+	if c.path, err = t.DataFilePath(c.entry.Partition, c.entry.Bucket, c.meta); err != nil {
+		return err
 	}
-	c := &fileCheck{schema: s, meta: &e.File, entry: e, kind: kind, layout: newLayout(s.RowType(), s.KeyIndexes(), false)}
-	in, dec, err := openPhysical(ctx, t.FS(), path, &e.File, format.ReadSpec{Type: c.layout.physical})
-	if err = corrupt(err); errors.Is(err, table.ErrCorrupt) {
-		return []string{err.Error()}, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+	if c.schema, err = t.SchemaByID(ctx, c.meta.SchemaID); err != nil {
+		return err
+	}
+	c.layout = newLayout(c.schema.RowType(), c.schema.KeyIndexes(), false)
+	in, dec, err := openPhysical(ctx, t.FS(), c.path, c.meta, format.ReadSpec{Type: c.layout.physical})
+	if err != nil {
+		return err
 	}
 	defer func() { _ = in.Close() }()
 	defer func() { _ = dec.Close() }()
 	if err := c.prepare(t); err != nil {
-		return nil, err
+		return err
 	}
 	b := row.NewBatch(c.layout.physical)
 	for {
-		err := corrupt(dec.Next(b))
-		if errors.Is(err, io.EOF) {
-			break
-		} else if errors.Is(err, table.ErrCorrupt) {
-			c.addf("%v", err.Error())
-			return c.problems, nil
+		if err := dec.Next(b); errors.Is(err, io.EOF) {
+			c.finish()
+			return nil
 		} else if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
+			return err
 		}
 		c.batch(b)
 	}
-	c.finish()
-	return c.problems, nil
 }
 
 // fileCheck is what is known of a file while it is being read.
@@ -63,7 +69,9 @@ type fileCheck struct {
 	layout *layout
 	meta   *table.DataFile
 	entry  *table.Entry
-	kind   FileKind
+	path   string
+
+	changelog bool
 
 	partition *row.Batch // one row: the partition's values
 	buckets   row.BucketFunc
@@ -75,12 +83,12 @@ type fileCheck struct {
 	minSeq, maxSeq int64
 	firstKey, last []byte // serialized key rows
 	lastOrder      []byte // order-preserving key
-	problems       []string
+	problems       []table.Problem
 }
 
-func (c *fileCheck) addf(f string, args ...any) {
+func (c *fileCheck) addf(check, f string, args ...any) {
 	if len(c.problems) < maxProblems {
-		c.problems = append(c.problems, fmt.Sprintf(f, args...))
+		c.problems = append(c.problems, table.Problem{Severity: table.SeverityError, Check: check, At: c.path, Msg: fmt.Sprintf(f, args...)})
 	}
 }
 
@@ -116,7 +124,7 @@ func (c *fileCheck) batch(b *row.Batch) {
 	for i := range b.N {
 		c.row(keys, i)
 		if k := kinds.I32[i]; kinds.IsNull(i) || k < 0 || k > int32(row.Delete) {
-			c.addf("row %d: kind %d", c.rows+int64(i), k)
+			c.addf("file-kinds", "row %d: kind %d", c.rows+int64(i), k)
 		} else if row.Kind(k).IsRetract() {
 			c.retracts++
 		}
@@ -143,9 +151,9 @@ func (c *fileCheck) row(keys []*row.Column, i int) {
 	if c.lastOrder == nil {
 		c.firstKey = row.AppendSerializedRow(nil, keys, i)
 	} else if cmp := bytes.Compare(c.lastOrder, key); cmp > 0 {
-		c.addf("row %d: its key is below that of the row before", c.rows+int64(i))
-	} else if cmp == 0 && c.kind == Data {
-		c.addf("row %d: its key is that of the row before", c.rows+int64(i))
+		c.addf("file-keys", "row %d: its key is below that of the row before", c.rows+int64(i))
+	} else if cmp == 0 && !c.changelog {
+		c.addf("file-keys", "row %d: its key is that of the row before", c.rows+int64(i))
 	}
 	c.lastOrder = key
 	c.last = row.AppendSerializedRow(c.last[:0], keys, i)
@@ -155,7 +163,7 @@ func (c *fileCheck) row(keys []*row.Column, i int) {
 func (c *fileCheck) sameKey(key, value *row.Column, n int) {
 	for i := range n {
 		if !key.IsNull(i) && row.CompareValues(key, i, value, i) != 0 {
-			c.addf("row %d: a _KEY_ column and its value column differ", c.rows+int64(i))
+			c.addf("file-keys", "row %d: a _KEY_ column and its value column differ", c.rows+int64(i))
 			return
 		}
 	}
@@ -168,7 +176,7 @@ func (c *fileCheck) column(col *row.Column, f *row.Field) {
 	}
 	for i := range col.N {
 		if col.IsNull(i) {
-			c.addf("row %d: column %s is null", c.rows+int64(i), f.Name)
+			c.addf("file-nulls", "row %d: column %s is null", c.rows+int64(i), f.Name)
 			return
 		}
 	}
@@ -178,7 +186,7 @@ func (c *fileCheck) checkPartition(values []row.Column) {
 	for p, k := range c.schema.PartitionIndexes() {
 		for i := range values[k].N {
 			if row.CompareValues(&values[k], i, &c.partition.Cols[p], 0) != 0 {
-				c.addf("row %d: partition column %s has another value than the file's partition", c.rows+int64(i), c.schema.Fields[k].Name)
+				c.addf("file-partition", "row %d: partition column %s has another value than the file's partition", c.rows+int64(i), c.schema.Fields[k].Name)
 				return
 			}
 		}
@@ -196,7 +204,7 @@ func (c *fileCheck) checkBuckets(values []row.Column, n int) {
 	}
 	c.scratch = c.buckets.Buckets(c.scratch[:0], cols, 0, n)
 	if i := slices.IndexFunc(c.scratch, func(b int32) bool { return b != c.entry.Bucket }); i >= 0 {
-		c.addf("row %d: belongs to bucket %d of %d", c.rows+int64(i), c.scratch[i], c.entry.TotalBuckets)
+		c.addf("file-bucket", "row %d: belongs to bucket %d of %d", c.rows+int64(i), c.scratch[i], c.entry.TotalBuckets)
 	}
 }
 
@@ -204,23 +212,23 @@ func (c *fileCheck) checkBuckets(values []row.Column, n int) {
 func (c *fileCheck) finish() {
 	m := c.meta
 	if c.rows != m.RowCount {
-		c.addf("%d rows, the manifest says %d", c.rows, m.RowCount)
+		c.addf("file-rows", "%d rows, the manifest says %d", c.rows, m.RowCount)
 	}
 	if m.DeleteRows >= 0 && c.retracts != m.DeleteRows {
-		c.addf("%d retracts, the manifest says %d", c.retracts, m.DeleteRows)
+		c.addf("file-deletes", "%d retracts, the manifest says %d", c.retracts, m.DeleteRows)
 	}
 	if c.rows == 0 {
-		c.addf("no rows")
+		c.addf("file-rows", "no rows")
 		return
 	}
 	if c.minSeq != m.MinSeq || c.maxSeq != m.MaxSeq {
-		c.addf("sequence numbers %d to %d, the manifest says %d to %d", c.minSeq, c.maxSeq, m.MinSeq, m.MaxSeq)
+		c.addf("file-sequence", "sequence numbers %d to %d, the manifest says %d to %d", c.minSeq, c.maxSeq, m.MinSeq, m.MaxSeq)
 	}
 	if !bytes.Equal(c.firstKey, m.MinKey) {
-		c.addf("the first key is %x, the manifest says %x", c.firstKey, m.MinKey)
+		c.addf("file-range", "the first key is %x, the manifest says %x", c.firstKey, m.MinKey)
 	}
 	if !bytes.Equal(c.last, m.MaxKey) {
-		c.addf("the last key is %x, the manifest says %x", c.last, m.MaxKey)
+		c.addf("file-range", "the last key is %x, the manifest says %x", c.last, m.MaxKey)
 	}
 	for _, s := range c.stats {
 		s.finish(c)

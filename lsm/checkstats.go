@@ -29,7 +29,7 @@ func (c *fileCheck) prepareStats() {
 		for _, name := range c.meta.ValueStatsCols {
 			i := c.schema.FieldIndex(name)
 			if i < 0 {
-				c.addf("value statistics name a column %q, which the schema %d doesn't have", name, c.schema.ID)
+				c.addf("file-stats", "value statistics name a column %q, which the schema %d doesn't have", name, c.schema.ID)
 				return
 			}
 			cols = append(cols, i)
@@ -50,12 +50,12 @@ func (c *fileCheck) statsOf(what string, s table.Stats, cols []int) {
 	bounds := row.NewBatch(&t)
 	for _, b := range [][]byte{s.Min, s.Max} {
 		if err := row.DecodeSerializedRow(b, types, bounds); err != nil {
-			c.addf("%s: %s", what, err.Error())
+			c.addf("file-stats", "%s: %s", what, err.Error())
 			return
 		}
 	}
 	if len(s.NullCounts) != len(cols) {
-		c.addf("%s: %d null counts of %d columns", what, len(s.NullCounts), len(cols))
+		c.addf("file-stats", "%s: %d null counts of %d columns", what, len(s.NullCounts), len(cols))
 		return
 	}
 	for i, k := range cols {
@@ -76,7 +76,7 @@ func (s *columnCheck) collect(c *fileCheck, v *row.Column) {
 				continue // Java leaves NaN out of the bounds, or not
 			}
 			s.failed = true
-			c.addf("%s: the value of row %d is outside the bounds", s.what, c.rows+int64(i))
+			c.addf("file-stats", "%s: the value of row %d is outside the bounds", s.what, c.rows+int64(i))
 		}
 	}
 }
@@ -93,6 +93,6 @@ func isNaN(v *row.Column, i int) bool {
 
 func (s *columnCheck) finish(c *fileCheck) {
 	if s.nulls >= 0 && s.nulls != s.seen {
-		c.addf("%s: %d nulls, the manifest says %d", s.what, s.seen, s.nulls)
+		c.addf("file-stats", "%s: %d nulls, the manifest says %d", s.what, s.seen, s.nulls)
 	}
 }
