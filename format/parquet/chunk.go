@@ -266,7 +266,7 @@ func (c *chunk) valueSize(col *row.Column, i int32) int {
 	case pInt64, pDouble:
 		return 8
 	}
-	return c.leaf.width
+	return c.leaf.width + fixedOverhead
 }
 
 func (c *chunk) put(v *values) {

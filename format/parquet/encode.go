@@ -278,7 +278,10 @@ func (e *bytesEncoder) fallBack() {
 	e.d.on, e.d.indexes = false, e.d.indexes[:0]
 }
 
-// plainSize is how many bytes the values take in PLAIN form.
+// fixedOverhead is what parquet-mr counts for the length of a value, which FIXED_LEN_BYTE_ARRAY and INT96 don't even have.
+const fixedOverhead = 4
+
+// plainSize is how many bytes the values take in PLAIN form, as parquet-mr counts them.
 func plainSize(v *values, leaf *node) int {
 	switch leaf.phys {
 	case pBoolean:
@@ -297,7 +300,7 @@ func plainSize(v *values, leaf *node) int {
 		}
 		return n
 	}
-	return v.n * v.width
+	return v.n * (v.width + fixedOverhead)
 }
 
 // rowsWithin returns how many rows from from, at most to-from and at least one, are needed to reach size PLAIN bytes.
@@ -317,7 +320,7 @@ func rowsWithin(leaf *node, c *row.Column, from, to, size int) int {
 		}
 		return lo
 	}
-	width := leaf.width
+	width := leaf.width + fixedOverhead
 	switch leaf.phys {
 	case pBoolean:
 		return to - from
