@@ -23,3 +23,20 @@ integration: build ## tests on real MySQL, MariaDB, Java Paimon and pypaimon
 
 race: ## unit tests under the race detector
 	$(GO) test -race ./...
+
+lint: ## formatting, vetting, static analysis and the rules of internal/lint
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w"; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags integration ./...
+	$(GO) tool staticcheck -tags integration ./...
+	$(GO) test ./internal/lint/
+
+FUZZTIME ?= 10s
+fuzz: ## run each fuzz test for FUZZTIME (10s)
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; done
+
+clean: ## remove what build made
+	rm -rf bin build
