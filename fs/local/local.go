@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/google/uuid"
 
@@ -208,6 +209,9 @@ func (FS) Publish(ctx context.Context, path string, data []byte) (bool, error) {
 		}
 		if _, statErr := os.Lstat(p); statErr == nil || !errors.Is(statErr, iofs.ErrNotExist) {
 			return false, fs.Classify(err)
+		}
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+			err = fmt.Errorf("the file system has no hard links, which the local file system needs to publish safely: %w", err)
 		}
 		return false, notPublished(err)
 	}
