@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the integration tests: installs what they need (setup.sh), starts the servers, runs `go test -tags integration`, stops
-# the servers that it started. Arguments go to go test (for example -run TestX). Servers named by PAIMON_GO_MYSQL_ADDR,
+# the servers that it started. Arguments go to go test (for example -run TestX -v). Servers named by PAIMON_GO_MYSQL_ADDR,
 # PAIMON_GO_REPLICA_ADDR and PAIMON_GO_MARIADB_ADDR (user cdc, password cdc, all rights) are used instead.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -20,4 +20,7 @@ use replica PAIMON_GO_REPLICA_ADDR
 use mariadb PAIMON_GO_MARIADB_ADDR
 export PAIMON_GO_ORACLE=$PAIMON_GO_TEST_HOME/oracle/oracle PAIMON_GO_PYTHON=$PAIMON_GO_TEST_HOME/venv/bin/python
 cd ..
-go test -tags integration -count=1 -timeout 40m -p 1 "${@:-./...}"
+# Only packages that have such tests: the others run without servers (make unit).
+packages=$(grep -rl '^//go:build integration' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+# shellcheck disable=SC2086
+go test -tags integration -count=1 -timeout 40m -p 1 $packages "$@"
