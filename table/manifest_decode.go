@@ -1,6 +1,9 @@
 package table
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/paimon-go/paimon-go/format/avro"
 )
 
@@ -23,15 +26,53 @@ func decodeHead(d *avro.Decoder) (h entryHead, ok bool) {
 	return h, d.Err() == nil && version == manifestVersion && (kind == 0 || kind == 1)
 }
 
-// decodeFile reads the file of an entry. All but strings refer to the decoder's bytes.
-func decodeFile(d *avro.Decoder, f *DataFile) {
+// fileDecoder decodes files and saves memory where neighbours are alike. The zero value is ready.
+type fileDecoder struct {
+	counts []int64 // room for null counts
+	cols   sameStrings
+	write  sameStrings
+}
+
+// sameStrings is the list of strings that was read last.
+type sameStrings struct {
+	raw  []byte
+	list []string
+}
+
+// read reads a nullable array of strings; an equal one is shared.
+func (s *sameStrings) read(d *avro.Decoder) []string {
+	if !d.Union() {
+		return nil
+	}
+	ahead := *d
+	skipStrings(&ahead)
+	if ahead.Err() != nil {
+		*d = ahead
+		return nil
+	}
+	raw := d.Fixed(ahead.Pos() - d.Pos())
+	if s.list != nil && bytes.Equal(raw, s.raw) {
+		return s.list
+	}
+	var items avro.Decoder
+	items.Reset(raw)
+	if s.list = decodeStrings(&items); s.list == nil {
+		s.list = []string{} // an empty list is not the same as none
+	}
+	s.raw = raw
+	return s.list
+}
+
+// file reads the file of an entry. All but strings and null counts refer to the decoder's bytes; lists of strings may be
+// shared with other files.
+func (x *fileDecoder) file(d *avro.Decoder, f *DataFile) {
 	f.Name = d.String()
 	f.Size = d.Long()
 	f.RowCount = d.Long()
 	f.MinKey = d.Bytes()
 	f.MaxKey = d.Bytes()
-	decodeStats(d, &f.KeyStats)
-	decodeStats(d, &f.ValueStats)
+	x.stats(d, &f.KeyStats)
+	x.stats(d, &f.ValueStats)
 	f.MinSeq = d.Long()
 	f.MaxSeq = d.Long()
 	f.SchemaID = d.Long()
@@ -47,13 +88,13 @@ func decodeFile(d *avro.Decoder, f *DataFile) {
 	if d.Union() {
 		f.Source = FileSource(d.Int())
 	}
-	f.ValueStatsCols = decodeOptionalStrings(d)
+	f.ValueStatsCols = x.cols.read(d)
 	f.ExternalPath = ""
 	if d.Union() {
 		f.ExternalPath = d.String()
 	}
 	f.FirstRowID = decodeOptionalLong(d)
-	f.WriteCols = decodeOptionalStrings(d)
+	f.WriteCols = x.write.read(d)
 }
 
 // skipFile moves past the file of an entry.
@@ -119,24 +160,42 @@ func decodeRange(d *avro.Decoder) (r Range) {
 	return Range{}
 }
 
-func decodeStats(d *avro.Decoder, s *Stats) {
+func decodeStats(d *avro.Decoder, s *Stats) { new(fileDecoder).stats(d, s) }
+
+// countsRoom is how many null counts are allocated at once.
+const countsRoom = 512
+
+func (x *fileDecoder) stats(d *avro.Decoder, s *Stats) {
 	s.Min = d.Bytes()
 	s.Max = d.Bytes()
 	s.NullCounts = nil
 	if !d.Union() {
 		return
 	}
+	s.NullCounts = []int64{}
 	for n := d.Items(); n > 0; n = d.Items() {
-		if s.NullCounts == nil {
-			s.NullCounts = make([]int64, 0, n)
+		if len(s.NullCounts) > 0 {
+			s.NullCounts = slices.Grow(s.NullCounts, n) // a second run of items, which nobody writes
+		} else {
+			s.NullCounts = x.room(n)
 		}
 		for ; n > 0; n-- {
 			s.NullCounts = append(s.NullCounts, decodeOptionalLong(d))
 		}
 	}
-	if s.NullCounts == nil {
-		s.NullCounts = []int64{}
+}
+
+// room returns an empty slice that n counts can be appended to.
+func (x *fileDecoder) room(n int) []int64 {
+	if n > len(x.counts) {
+		if n > countsRoom/8 {
+			return make([]int64, 0, n)
+		}
+		x.counts = make([]int64, countsRoom)
 	}
+	r := x.counts[:0:n]
+	x.counts = x.counts[n:]
+	return r
 }
 
 func skipStats(d *avro.Decoder) {
@@ -177,17 +236,6 @@ func decodeStrings(d *avro.Decoder) []string {
 		}
 	}
 	return list
-}
-
-// decodeOptionalStrings tells an empty list from none.
-func decodeOptionalStrings(d *avro.Decoder) []string {
-	if !d.Union() {
-		return nil
-	}
-	if list := decodeStrings(d); list != nil {
-		return list
-	}
-	return []string{}
 }
 
 func skipStrings(d *avro.Decoder) {

@@ -280,7 +280,7 @@ func TestWeEncodeAsJavaDoes(t *testing.T) {
 					h, ok := decodeHead(d)
 					require.True(t, ok)
 					e.Kind, e.Partition, e.Bucket, e.TotalBuckets = h.kind, h.partition, h.bucket, h.totalBuckets
-					decodeFile(d, &e.File)
+					new(fileDecoder).file(d, &e.File)
 					return appendEntry(dst, &e)
 				})
 			}

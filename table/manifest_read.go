@@ -58,11 +58,12 @@ var errStop = errors.New("no more is wanted")
 func (m *manifestData) records(keep func(*entryHead) bool, f func(e *Entry, datum []byte) error) error {
 	var e Entry
 	var d avro.Decoder
+	var x fileDecoder
 	for _, b := range m.blocks {
 		d.Reset(b.data)
 		for range b.count {
 			start := d.Pos()
-			wanted, err := m.next(&d, b, keep, &e)
+			wanted, err := m.next(&d, &x, b, keep, &e)
 			if err != nil {
 				return err
 			}
@@ -80,7 +81,7 @@ func (m *manifestData) records(keep func(*entryHead) bool, f func(e *Entry, datu
 }
 
 // next reads the next entry and reports whether keep wants it; e is complete only then.
-func (m *manifestData) next(d *avro.Decoder, b plainBlock, keep func(*entryHead) bool, e *Entry) (bool, error) {
+func (m *manifestData) next(d *avro.Decoder, x *fileDecoder, b plainBlock, keep func(*entryHead) bool, e *Entry) (bool, error) {
 	h, ok := decodeHead(d)
 	if !ok {
 		return false, m.corrupt(b, d, "not an entry of version 2")
@@ -88,7 +89,7 @@ func (m *manifestData) next(d *avro.Decoder, b plainBlock, keep func(*entryHead)
 	wanted := keep == nil || keep(&h)
 	if wanted {
 		e.Kind, e.Partition, e.Bucket, e.TotalBuckets = h.kind, h.partition, h.bucket, h.totalBuckets
-		decodeFile(d, &e.File)
+		x.file(d, &e.File)
 	} else {
 		skipFile(d)
 	}
