@@ -48,11 +48,11 @@ install_server() {
 }
 start_mariadb() {
   if [ ! -d "$DIR/mysql" ]; then
-    mkdir -p "$DIR"; chown mysql "$DIR"
-    mariadb-install-db --no-defaults --user=mysql --datadir="$DIR" --auth-root-authentication-method=normal --skip-test-db >/dev/null
+    mkdir -p "$DIR"
+    mariadb-install-db --no-defaults --user=root --datadir="$DIR" --auth-root-authentication-method=normal --skip-test-db >/dev/null
   fi
   # shellcheck disable=SC2086
-  mariadbd --no-defaults --user=mysql --datadir="$DIR" --port=$PORT --socket="$SOCK" --pid-file="$PIDF" --log-error="$ERR" \
+  mariadbd --no-defaults --user=root --datadir="$DIR" --port=$PORT --socket="$SOCK" --pid-file="$PIDF" --log-error="$ERR" \
     --server-id=$ID --binlog-row-metadata=FULL $COMMON ${MYSQLD_OPTS:-} >/dev/null 2>&1 9>&- &
 }
 start_mysql() {
