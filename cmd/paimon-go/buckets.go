@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+type bucketsArgs struct {
+	tableArgs
+	outputArgs
+	snapshotArgs
+	bucketArgs
+}
+
+// bucketLine sums the files of a bucket up.
+type bucketLine struct {
+	Partition string        `json:"partition"`
+	Bucket    int32         `json:"bucket"`
+	Files     int           `json:"files"`
+	Runs      int           `json:"sortedRuns"` // files of level 0, and the other levels that have files
+	Rows      int64         `json:"rows"`
+	Deletes   int64         `json:"deletes"`
+	Bytes     int64         `json:"bytes"`
+	Levels    map[int]int   `json:"filesByLevel"`
+	Sizes     map[int]int64 `json:"bytesByLevel"`
+}
+
+// Run sums files up by bucket.
+func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
+	t, err := a.open(ctx, optionArgs{})
+	if err != nil {
+		return err
+	}
+	s, err := a.find(ctx, t)
+	if s == nil || err != nil {
+		return err
+	}
+	entries, err := collect(t, t.Scan(ctx, s, table.Filter{Bucket: a.Bucket}), &a.bucketArgs)
+	if err != nil {
+		return err
+	}
+	g := newGrid(env.out, "partition", "bucket", "sorted runs", "files", "rows", "deletes", "size", "files by level")
+	for len(entries) > 0 {
+		n := slices.IndexFunc(entries, func(e table.Entry) bool {
+			return e.Bucket != entries[0].Bucket || string(e.Partition) != string(entries[0].Partition)
+		})
+		if n < 0 {
+			n = len(entries)
+		}
+		l := sum(entries[:n])
+		if l.Partition, err = t.PartitionPath(entries[0].Partition); err != nil {
+			return err
+		}
+		if a.JSON {
+			err = printJSON(env.out, l)
+		} else {
+			err = g.row(l.Partition, l.Bucket, l.Runs, l.Files, l.Rows, l.Deletes, size(l.Bytes), l.levels())
+		}
+		if err != nil {
+			return err
+		}
+		entries = entries[n:]
+	}
+	return g.end()
+}
+
+func sum(entries []table.Entry) *bucketLine {
+	l := &bucketLine{Bucket: entries[0].Bucket, Files: len(entries), Levels: map[int]int{}, Sizes: map[int]int64{}}
+	for i := range entries {
+		f := &entries[i].File
+		l.Rows += f.RowCount
+		l.Deletes += max(f.DeleteRows, 0)
+		l.Bytes += f.Size
+		if f.Level == 0 || l.Levels[f.Level] == 0 {
+			l.Runs++
+		}
+		l.Levels[f.Level]++
+		l.Sizes[f.Level] += f.Size
+	}
+	return l
+}
+
+func (l *bucketLine) levels() string {
+	var parts []string
+	for _, level := range slices.Sorted(maps.Keys(l.Levels)) {
+		parts = append(parts, fmt.Sprintf("%d:%d", level, l.Levels[level]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// wallClock returns the creation time of a file: milliseconds of a wall clock read as if it were UTC.
+func wallClock(millis int64) string {
+	if millis < 0 {
+		return ""
+	}
+	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000")
+}

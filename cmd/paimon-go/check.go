@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+type checkArgs struct {
+	tableArgs
+	outputArgs
+	snapshotArgs
+	Deep   bool `help:"Look at the files of every snapshot, not only of one."`
+	Fast   bool `help:"Don't read the files' rows."`
+	Strict bool `help:"Warnings and orphans fail the check too."`
+}
+
+// Run looks for damage.
+func (a *checkArgs) Run(ctx context.Context, env *environment) error {
+	t, err := a.open(ctx, optionArgs{})
+	if err != nil {
+		return err
+	}
+	var s *table.Snapshot
+	if a.Snapshot != 0 {
+		if s, err = a.find(ctx, t); err != nil {
+			return err
+		}
+	}
+	checker := table.FileChecker(lsm.CheckFile)
+	if a.Fast || len(t.Schema().PrimaryKeys) == 0 {
+		checker = nil
+	}
+	count := map[table.Severity]int{}
+	for p := range t.Check(ctx, s, a.Deep, checker) {
+		count[p.Severity]++
+		if a.JSON {
+			err = printJSON(env.out, map[string]string{"severity": string(p.Severity), "check": p.Check, "at": p.At, "msg": p.Msg})
+		} else {
+			_, err = fmt.Fprintln(env.out, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	errors, warnings, orphans := count[table.SeverityError], count[table.SeverityWarn], count[table.SeverityOrphan]
+	bad := errors > 0 || a.Strict && warnings+orphans > 0
+	if a.JSON {
+		err = printJSON(env.out, map[string]any{"summary": map[string]any{"ok": !bad, "errors": errors, "warnings": warnings, "orphans": orphans}})
+	} else {
+		_, err = fmt.Fprintf(env.out, "%d errors, %d warnings, %d orphans\n", errors, warnings, orphans)
+	}
+	if err == nil && bad {
+		err = fmt.Errorf("%w in %s", errProblems, t.Path())
+	}
+	return err
+}

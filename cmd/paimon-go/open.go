@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// tableArgs say which table.
+type tableArgs struct {
+	Path        string   `arg:"" optional:"" help:"The table's directory: a path or URI."`
+	Warehouse   string   `placeholder:"URI" help:"Root of the warehouse, in place of the path."`
+	Database    string   `help:"Database of the table."`
+	Table       string   `help:"Name of the table."`
+	CatalogConf []string `name:"catalog-conf" sep:"none" placeholder:"K=V" help:"Setting of catalog and storage. Repeat it."`
+}
+
+// optionArgs lay options over those of the table.
+type optionArgs struct {
+	Option []string `sep:"none" placeholder:"K=V" help:"Table option for this call. Repeat it."`
+}
+
+// place returns where the table is.
+func (a *tableArgs) place(ctx context.Context) (fs.FileSystem, string, error) {
+	named := a.Warehouse != "" || a.Database != "" || a.Table != ""
+	path := a.Path
+	switch {
+	case path == "" && !named:
+		return nil, "", fmt.Errorf("%w: no table: give its path, or --warehouse, --database and --table", errUsage)
+	case path != "" && named:
+		return nil, "", fmt.Errorf("%w: both a path and --warehouse, --database or --table", errUsage)
+	case named && (a.Warehouse == "" || a.Database == "" || a.Table == ""):
+		return nil, "", fmt.Errorf("%w: --warehouse, --database and --table belong together", errUsage)
+	case named:
+		path = table.TablePath(strings.TrimRight(a.Warehouse, "/"), a.Database, a.Table)
+	}
+	conf, err := pairs("--catalog-conf", a.CatalogConf)
+	if err != nil {
+		return nil, "", err
+	}
+	if m := conf["metastore"]; m != "" && m != "filesystem" {
+		return nil, "", fmt.Errorf("%w: --catalog-conf metastore=%s is not supported, only filesystem", errUsage, m)
+	}
+	if fs.Scheme(path) == "" {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, "", err
+		}
+	}
+	fsys, err := fs.For(ctx, path, conf)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return fsys, path, nil
+}
+
+// open opens the table.
+func (a *tableArgs) open(ctx context.Context, o optionArgs) (*table.Table, error) {
+	fsys, path, err := a.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	options, err := pairs("--option", o.Option)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := table.Options(options).Validate(); err != nil {
+		return nil, err
+	}
+	return table.Open(ctx, fsys, path, options)
+}
+
+// pairs takes repeated K=V arguments apart.
+func pairs(name string, args []string) (map[string]string, error) {
+	m := map[string]string{}
+	for _, a := range args {
+		k, v, ok := strings.Cut(a, "=")
+		if !ok || k == "" {
+			return nil, fmt.Errorf("%w: %s %s is not of the form key=value", errUsage, name, a)
+		}
+		m[strings.TrimSpace(k)] = strings.TrimSpace(v)
+	}
+	return m, nil
+}
+
+// snapshotArgs choose a snapshot.
+type snapshotArgs struct {
+	Snapshot int64 `placeholder:"N" help:"Snapshot to look at; default: the latest."`
+}
+
+// find returns the snapshot, nil when the table has none yet.
+func (a *snapshotArgs) find(ctx context.Context, t *table.Table) (*table.Snapshot, error) {
+	if a.Snapshot == 0 {
+		return t.Latest(ctx)
+	}
+	s, err := t.Snapshot(ctx, a.Snapshot)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: snapshot %d does not exist, or has expired", errUsage, a.Snapshot)
+	}
+	return s, err
+}
+
+// schemaOf returns the schema to read rows with: the table's, or that of the snapshot that was asked for.
+func (a *snapshotArgs) schemaOf(ctx context.Context, t *table.Table, s *table.Snapshot) (*table.Schema, error) {
+	if a.Snapshot == 0 || s == nil {
+		return t.Schema(), nil
+	}
+	return t.SchemaByID(ctx, s.SchemaID)
+}
+
+// bucketArgs choose buckets.
+type bucketArgs struct {
+	Partition []string `sep:"none" placeholder:"K=V,..." help:"Only partitions with these values, as in directory names. Repeat it for more."`
+	Bucket    *int32   `placeholder:"N" help:"Only this bucket."`
+}
+
+// matcher returns a function that tells whether a partition and bucket is wanted, nil when all are.
+func (a *bucketArgs) matcher(t *table.Table) (func(partition []byte, bucket int32) bool, error) {
+	if len(a.Partition) == 0 && a.Bucket == nil {
+		return nil, nil
+	}
+	keys := t.Schema().PartitionKeys
+	var wanted []map[string]string
+	for _, p := range a.Partition {
+		m, err := pairs("--partition", strings.Split(p, ","))
+		if err != nil {
+			return nil, err
+		}
+		for k := range m {
+			if !slices.Contains(keys, k) {
+				return nil, fmt.Errorf("%w: --partition: %q is not a partition key, those are %v", errUsage, k, keys)
+			}
+		}
+		wanted = append(wanted, m)
+	}
+	var last []byte
+	var lastOK bool
+	return func(partition []byte, bucket int32) bool {
+		if a.Bucket != nil && *a.Bucket != bucket {
+			return false
+		}
+		if last == nil || !bytes.Equal(last, partition) {
+			last, lastOK = partition, len(wanted) == 0 || anyMatches(t, keys, partition, wanted)
+		}
+		return lastOK
+	}, nil
+}
+
+func anyMatches(t *table.Table, keys []string, partition []byte, wanted []map[string]string) bool {
+	values, err := t.PartitionValues(partition)
+	if err != nil {
+		return true // whoever reads it will say what is wrong
+	}
+	return slices.ContainsFunc(wanted, func(m map[string]string) bool {
+		for i, k := range keys {
+			if v, ok := m[k]; ok && v != values[i] {
+				return false
+			}
+		}
+		return true
+	})
+}
