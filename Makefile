@@ -40,3 +40,9 @@ fuzz: ## run each fuzz test for FUZZTIME (10s)
 
 clean: ## remove what build made
 	rm -rf bin build
+
+golden: ## write the golden files anew with Java Paimon (needs integration/setup.sh)
+	PAIMON_GO_ORACLE="$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}/oracle/oracle" $(GO) test ./format/... ./table ./lsm -run Golden -rewrite
+
+docs: ## write docs/table-options.md anew from the table of options
+	$(GO) test ./table -run OptionsPage -update

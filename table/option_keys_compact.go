@@ -30,7 +30,7 @@ var (
 // Changelog and lookup.
 var (
 	KeyChangelogProducer = define(String, "changelog-producer", "none", "What makes the changelog that streaming readers see.").
-				oneOf("none", "input", "full-compaction", "lookup").onlyValues("none")
+				oneOf("none", "input", "full-compaction", "lookup").onlyValues("none", "full-compaction", "lookup")
 	KeyChangelogProducerRowDeduplicate = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.").stored()
 
 	_                         = define(String, "changelog-producer.row-deduplicate-ignore-fields", "", "Columns that don't count as a change there.").stored()

@@ -61,8 +61,8 @@ var (
 var (
 	KeySinkParallelism               = define(Int, "sink.parallelism", "", "Writer shards of a table; the number of CPUs when not set.").atLeast(1)
 	KeySinkUseManagedMemoryAllocator = define(Bool, "sink.use-managed-memory-allocator", "false",
-		"All tables of the process share one buffer of sink.managed.writer-buffer-memory.").stored()
-	KeySinkManagedWriterBufferMemory = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1).stored()
+		"All tables of the process share one buffer of sink.managed.writer-buffer-memory.")
+	KeySinkManagedWriterBufferMemory = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1)
 
 	_ = define(Bool, "precommit-compact", "false", "Small changelog files are merged before a commit.").alias("changelog.precommit-compact").stored()
 	_ = define(Int, "changelog.precommit-compact.thread-num", "", "Threads of that.").stored()

@@ -47,8 +47,12 @@ func (t *Table) ReadSinkState(ctx context.Context, user string) (*SinkState, err
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	s := &SinkState{}
-	if err := json.Unmarshal(b, s); err != nil || s.User != user {
-		return nil, fmt.Errorf("%s is not a state of job %s (%v); the job's newest snapshot has the position too, so the file may be moved away: %w", path, user, err, ErrCorrupt)
+	err = json.Unmarshal(b, s)
+	if err == nil && s.User != user {
+		err = fmt.Errorf("it is of job %q", s.User)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a state of job %s; the job's newest snapshot has the position too, so the file may be moved away: %w: %w", path, user, err, ErrCorrupt)
 	}
 	return s, nil
 }

@@ -161,7 +161,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	j.newest.Store(j.resume.SnapshotID)
 	metrics := newMetrics(j)
 	dynamic := table.Options{}
-	if j.table.Options().Enum(table.KeyChangelogProducer) == "none" {
+	if j.table.Options().Enum(table.KeyChangelogProducer) != "input" {
 		dynamic[table.KeyIgnoreUpdateBefore.Name] = "true" // before images only matter to changelogs
 	}
 	t, err := table.Open(ctx, j.fsys, j.path, dynamic)
@@ -169,7 +169,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	j.table = t
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics)})
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics)})
 	if err != nil {
 		return err
 	}
