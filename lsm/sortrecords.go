@@ -138,6 +138,7 @@ func (s *recordSorter) tied(ents []entry, p *Part, depth int) {
 		return
 	}
 	prefix, more := ents[0].prefix, false
+	depth += p.common(ents, depth)
 	var last uint64
 	sorted := true
 	for i := range ents {
@@ -156,6 +157,25 @@ func (s *recordSorter) tied(ents []entry, p *Part, depth int) {
 	for i := range ents {
 		ents[i].prefix = prefix
 	}
+}
+
+// common returns how many bytes from depth on all the sort keys have in common.
+func (p *Part) common(ents []entry, depth int) int {
+	first := p.codec.sortKey(p.record(ents[0].off))
+	first = first[min(depth, len(first)):]
+	for i := 1; i < len(ents) && len(first) > 0; i++ {
+		key := p.codec.sortKey(p.record(ents[i].off))
+		key = key[min(depth, len(key)):]
+		n := 0
+		for n+8 <= len(first) && n+8 <= len(key) && le64(first[n:]) == le64(key[n:]) {
+			n += 8
+		}
+		for n < len(first) && n < len(key) && first[n] == key[n] {
+			n++
+		}
+		first = first[:n]
+	}
+	return len(first)
 }
 
 // lastOfKey keeps the last entry of each key, in place.

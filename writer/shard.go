@@ -126,7 +126,7 @@ func (s *shard) wait(b *bucket, sb *sharedBatch, rows []int32, seq int64) (int, 
 			}
 			return n, err
 		}
-		s.w.budget.Press(1)
+		s.w.press(1)
 		select {
 		case <-freed:
 		case <-s.poke:

@@ -232,7 +232,7 @@ func (w *Writer) take(ctx context.Context, n int64) error {
 			w.budget.Take(n)
 			return nil
 		}
-		w.budget.Press(n)
+		w.press(n)
 		select {
 		case <-freed:
 		case <-ctx.Done():
@@ -494,6 +494,13 @@ func (w *Writer) activeBytes() int64 {
 		n += s.active.Load()
 	}
 	return n
+}
+
+// press makes room for n bytes, unless so much is on its way out that spilling more would only keep the pool from it.
+func (w *Writer) press(n int64) {
+	if w.counters.sealed.Load() < w.budget.Limit()/2 {
+		w.budget.Press(n)
+	}
 }
 
 // pressLargest asks the shard with the most rows to seal some.

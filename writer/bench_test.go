@@ -1,0 +1,100 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs/mem"
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// noFiles takes records and keeps nothing.
+type noFiles struct{}
+
+func (noFiles) open(context.Context, []byte, int32, lsm.FileKind) lsm.FileSink { return noFiles{} }
+func (noFiles) Write(*lsm.KeyValues) error                                     { return nil }
+func (noFiles) Close() ([]table.DataFile, error)                               { return nil, nil }
+func (noFiles) Abort()                                                         {}
+
+// cpu returns the processor time that the process has used: on a busy machine it says more than the clock.
+func cpu() int64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+// BenchmarkWrite writes rows of the guide's table (id BIGINT, data STRING of 100 bytes, dt STRING, primary key (dt, id), 4
+// buckets) in batches, with a checkpoint every million rows. Without files everything but the encoding is measured.
+func BenchmarkWrite(b *testing.B) {
+	const per = 4096
+	for _, bc := range []struct {
+		name        string
+		partitioned bool
+		partitions  int
+		files       string
+		shards      int
+	}{
+		{"none/partitioned/shards=1", true, 1, "", 1},
+		{"none/partitioned/shards=2", true, 1, "", 2},
+		{"none/unpartitioned/shards=2", false, 1, "", 2},
+		{"none/mixed100/shards=2", true, 100, "", 2},
+		{"avro/partitioned/shards=2", true, 1, "avro", 2},
+		{"parquet/partitioned/shards=2", true, 1, "parquet", 2},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			ctx := context.Background()
+			spec := table.Spec{Fields: guideFields(), PrimaryKeys: []string{"dt", "id"}, Options: table.Options{"bucket": "4", "write-only": "true", "write-buffer-size": "1 gb"}}
+			if bc.files != "" {
+				spec.Options["file.format"] = bc.files
+			}
+			if bc.partitioned {
+				spec.PartitionKeys = []string{"dt"}
+			}
+			tbl := createTable(b, mem.New(), spec)
+			gen, err := newGeneration(tbl, tbl.Schema())
+			require.NoError(b, err)
+			if bc.files == "" {
+				gen.files = noFiles{}
+			}
+			w, err := open(ctx, tbl, Config{CommitUser: "bench", Shards: bc.shards}, gen, tbl.NewCommit("bench", nil))
+			require.NoError(b, err)
+			rng := rand.New(rand.NewPCG(1, 2))
+			batches := make([]*row.Batch, 64)
+			data := make([]byte, 100)
+			for i := range batches {
+				batches[i] = row.NewBatch(gen.typ)
+				for range per {
+					for k := range data {
+						data[k] = byte('a' + rng.IntN(16))
+					}
+					dt := fmt.Sprintf("2024-01-%02d", rng.IntN(bc.partitions))
+					appendRow(batches[i], row.Insert, rng.Int64N(1<<40), string(data), dt)
+				}
+			}
+			b.ReportAllocs()
+			start, n, id := cpu(), 0, int64(0)
+			for b.Loop() {
+				require.NoError(b, w.Write(ctx, batches[n%len(batches)]))
+				n++
+				if n*per>>20 != (n-1)*per>>20 {
+					id++
+					require.NoError(b, w.Checkpoint(ctx, id, nil))
+				}
+			}
+			require.NoError(b, w.Checkpoint(ctx, id+1, nil))
+			require.NoError(b, w.Wait(ctx))
+			rows := float64(n) * per
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/rows, "ns/row")
+			b.ReportMetric(float64(cpu()-start)/rows, "cpu-ns/row")
+			b.ReportMetric(float64(w.Stats().StallTime.Milliseconds()), "stall-ms")
+			require.NoError(b, w.Close(ctx))
+		})
+	}
+}
