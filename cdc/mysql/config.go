@@ -61,8 +61,10 @@ type Config struct {
 	ConnectRetries int           // connect.max-retries
 	Heartbeat      time.Duration // heartbeat.interval
 
-	Types  TypeOptions
-	Values ValueOptions
+	// LowerNames: the table's columns have the source's names in lower case.
+	LowerNames bool
+	Types      TypeOptions
+	Values     ValueOptions
 }
 
 // confKeys lists the settings that ParseConf takes, with what stands for "accepted without effect here" and why.

@@ -1,6 +1,14 @@
 package mysql
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/cdc/mysql/ddl"
+	"github.com/paimon-go/paimon-go/table"
+)
 
 // mentions reports whether a statement can be about the watched table at all: only then it is parsed.
 func (s *stream) mentions(q statement) bool {
@@ -8,13 +16,90 @@ func (s *stream) mentions(q statement) bool {
 	return strings.Contains(text, strings.ToLower(s.src.cfg.Table)) || strings.Contains(text, strings.ToLower(s.src.cfg.Database))
 }
 
-// statement looks at a statement of the log that is not part of a transaction's frame.
+// statement looks at a statement of the log that is not part of a transaction's frame: it is without effect on the table, or
+// changes its columns in a way that is followed, or it is refused.
 func (s *stream) statement(q statement) error {
 	if !s.mentions(q) {
 		return nil
 	}
-	if strings.HasPrefix(strings.ToUpper(firstWords(q.text)), "CREATE") {
+	for _, st := range ddl.Parse(q.text, q.db, q.sqlMode) {
+		switch e := st.Effect(ddl.Name{Database: s.src.cfg.Database, Table: s.src.cfg.Table}); e.Kind {
+		case ddl.Refused:
+			return s.refuse("the statement %q can't be applied (%s)", st.Text, e.Reason)
+		case ddl.ColumnsChange:
+			if err := s.columnsChange(st.Text, e.Changes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// columnsChange follows a statement: it hands the changes over and waits until the table has them.
+func (s *stream) columnsChange(text string, changes []ddl.Change) error {
+	src := s.src
+	src.tableMu.Lock()
+	cols, charset := src.logColumns, src.table.charset
+	src.tableMu.Unlock()
+	if s.decoder == nil || s.decoder.tm.HasNames || src.namesInLog() {
+		// cols are those of the table now: a statement that was read late finds its column there already.
+		changes = slices.DeleteFunc(slices.Clone(changes), func(c ddl.Change) bool {
+			return c.Kind == ddl.AddColumn && slices.ContainsFunc(cols, func(have Column) bool { return strings.EqualFold(have.Name, c.Column.Name) })
+		})
+	}
+	e, err := Evolve(cols, charset, changes, src.cfg.Types)
+	if err != nil {
+		return fmt.Errorf("the statement %q at %s can't be applied: %w", text, s.where(), err)
+	}
+	var out []table.SchemaChange
+	for _, c := range e.Added {
+		if c.Invisible {
+			continue
+		}
+		t, err := PaimonType(c, src.cfg.Types)
+		if err != nil {
+			return fmt.Errorf("the statement %q at %s can't be applied: %w: %w", text, s.where(), err, cdc.ErrRefused)
+		}
+		t.Nullable = true // rows that are there already have no value
+		name := c.Name
+		if src.cfg.LowerNames {
+			name = strings.ToLower(name)
+		}
+		out = append(out, table.SchemaChange{Kind: table.AddColumn, Column: name, Type: t, Comment: c.Comment, IfNotExists: true})
+		if !c.Nullable {
+			src.log.Warn("a NOT NULL column is added as nullable: rows that are there already read NULL", "column", c.Name, "statement", text)
+		}
+	}
+	src.tableMu.Lock()
+	src.logColumns, src.table.charset = e.Columns, e.Charset
+	src.tableMu.Unlock()
+	clear(s.maps)
+	if len(out) == 0 {
 		return nil
 	}
-	return s.refuse("the statement %q", q.text)
+	return s.handChanges(text, out)
 }
+
+// handChanges hands schema changes over behind all rows that came before, and waits for Retarget.
+func (s *stream) handChanges(text string, changes []table.SchemaChange) error {
+	h := s.hand
+	h.mu.Lock()
+	err := h.waitEmpty(s.ctx)
+	if err == nil {
+		h.fill.changes, h.fill.statement = changes, text
+	}
+	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	signal(h.ready)
+	select {
+	case <-s.retargeted:
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// namesInLog reports whether the server is known to name the columns in its log.
+func (s *Source) namesInLog() bool { return s.server == nil || s.server.fullMetadata() }

@@ -18,6 +18,7 @@ type TableInfo struct {
 	Engine         string
 	// RowsEstimate is the server's guess. It can be far off: for progress only.
 	RowsEstimate int64
+	charset      string // of columns that are added without one
 	// image are the columns in the order of row images: invisible ones too.
 	image []Column
 }
@@ -25,7 +26,7 @@ type TableInfo struct {
 // readTable reads a table's definition.
 func readTable(c *client.Conn, database, name string) (*TableInfo, error) {
 	t := &TableInfo{Database: database, Name: name}
-	r, err := c.Execute(`SELECT TABLE_COMMENT, ENGINE, COALESCE(TABLE_ROWS, 0), TABLE_TYPE FROM information_schema.TABLES
+	r, err := c.Execute(`SELECT TABLE_COMMENT, ENGINE, COALESCE(TABLE_ROWS, 0), TABLE_TYPE, TABLE_COLLATION FROM information_schema.TABLES
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, database, name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the definition of %s.%s: %w: %w", database, name, err, cdc.ErrSource)
@@ -36,6 +37,8 @@ func readTable(c *client.Conn, database, name string) (*TableInfo, error) {
 	t.Comment, _ = r.GetString(0, 0)
 	t.Engine, _ = r.GetString(0, 1)
 	t.RowsEstimate, _ = r.GetInt(0, 2)
+	collation, _ := r.GetString(0, 4)
+	t.charset, _, _ = strings.Cut(collation, "_")
 	if kind, _ := r.GetString(0, 3); !strings.Contains(kind, "TABLE") {
 		return nil, fmt.Errorf("%s.%s is a %s, not a table: %w", database, name, kind, cdc.ErrUsage)
 	}

@@ -103,6 +103,7 @@ func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
 		return nil, fmt.Errorf("--catalog_conf metastore=%s is not supported, only filesystem: %w", m, errUsage)
 	}
 	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
+	j.source.LowerNames = j.lower
 	if args.StopAtLatest {
 		j.source.StopAtLatest = true
 	}
