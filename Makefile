@@ -38,6 +38,16 @@ fuzz: ## run each fuzz test for FUZZTIME (10s)
 	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 	  done; done
 
+# make bench PAIR=avro-words ROUNDS=5 BENCHFLAGS='-rows 4000000 -parallel 2'; see docs/benchmarks.md.
+PAIR       ?=
+ROUNDS     ?= 3
+BENCHFLAGS ?=
+bench: ## compare our writer with Java Paimon's; PAIR= selects, ROUNDS= and BENCHFLAGS= adjust
+	@[ -n "$$PAIMON_GO_ORACLE" ] || PAIMON_GO_MYSQL_ADDR=unused PAIMON_GO_MARIADB_ADDR=unused integration/setup.sh
+	$(GO) build -trimpath -o build/bench ./integration/bench
+	@PAIMON_GO_ORACLE="$${PAIMON_GO_ORACLE:-$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}/oracle/oracle}" \
+	  build/bench -pair '$(PAIR)' -rounds $(ROUNDS) -json build/bench.jsonl $(BENCHFLAGS)
+
 clean: ## remove what build made
 	rm -rf bin build
 

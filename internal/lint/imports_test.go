@@ -54,7 +54,7 @@ var notImport = []struct{ prefix, but, why string }{
 	{"github.com/alecthomas/kong", "cmd", "libraries have no flags"},
 	{"github.com/stretchr/testify", "fs/fstest internal/testkit integration", "tests only"},
 	{"log", "cmd", "libraries get a slog handle"},
-	{"flag", "cmd", "libraries have no flags"},
+	{"flag", "cmd integration", "libraries have no flags"},
 }
 
 type goPackage struct {

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs"
+	_ "github.com/paimon-go/paimon-go/fs/local" // warehouses are directories
+	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/writer"
+)
+
+// figures are what one process tells of its run. Java's program has the same names.
+type figures struct {
+	Wall       float64 `json:"wall_s"`
+	CPU        float64 `json:"cpu_s"`         // from the opening of the table to the end
+	ProcessCPU float64 `json:"process_cpu_s"` // since the process started
+	PeakMB     float64 `json:"peak_rss_mb"`
+	GCPercent  float64 `json:"gc_percent,omitempty"` // of cpu_s; ours alone tells it
+	Files      int     `json:"files_on_disk"`
+	Bytes      int64   `json:"bytes_on_disk"`
+}
+
+// batchRows is how many rows the generator hands to the writer at once, about what a binlog reader does.
+const batchRows = 1024
+
+// runOurs is the process of our side: it writes the workload into a new table at path and prints its figures. genOnly
+// makes the rows and drops them.
+func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile string) error {
+	g := newGenerator(w)
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return fmt.Errorf("profiling: %w", err)
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return fmt.Errorf("profiling: %w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	spec := guide(w.options())
+	fsys, err := fs.For(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	var out func(*row.Batch) error
+	var commit func(id int64) error
+	var end func() error
+	typ, err := table.NewSchema(spec)
+	if err != nil {
+		return err
+	}
+	cpu, wall := cpuSeconds(), time.Now()
+	if genOnly {
+		out = func(*row.Batch) error { return nil }
+		commit = func(int64) error { return nil }
+		end = func() error { return nil }
+	} else {
+		t, err := table.Create(ctx, fsys, path, spec)
+		if err != nil {
+			return err
+		}
+		wr, err := writer.Open(ctx, t, writer.Config{CommitUser: "bench", Shards: w.Parallel, FlushWorkers: w.Parallel})
+		if err != nil {
+			return err
+		}
+		out = func(b *row.Batch) error { return wr.Write(ctx, b) }
+		commit = func(id int64) error { return wr.Checkpoint(ctx, id, nil) }
+		end = func() error {
+			if err := wr.Wait(ctx); err != nil {
+				return err
+			}
+			return wr.Close(ctx)
+		}
+	}
+	b, id := row.NewBatch(typ.RowType()), int64(0)
+	for from := 0; from < w.Rows; from += w.Interval {
+		to := min(from+w.Interval, w.Rows)
+		for i := from; i < to; {
+			b.Reset()
+			for stop := min(i+batchRows, to); i < stop; i++ {
+				g.appendRow(b, i)
+			}
+			if err := out(b); err != nil {
+				return err
+			}
+		}
+		if err := commit(id); err != nil {
+			return err
+		}
+		id++
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	f := figures{Wall: time.Since(wall).Seconds(), CPU: cpuSeconds() - cpu, PeakMB: peakMB()}
+	f.ProcessCPU = cpuSeconds()
+	f.GCPercent = 100 * gcSeconds() / f.CPU
+	return json.NewEncoder(os.Stdout).Encode(f)
+}
+
+// cpuSeconds returns the processor time of all threads so far.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// gcSeconds returns the part of it that the collector took, but for what it did on processors that were idle.
+func gcSeconds() float64 {
+	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
+	runtime.GC() // brings the figures up to date
+	metrics.Read(s)
+	return s[0].Value.Float64() - s[1].Value.Float64()
+}
+
+// peakMB returns the peak resident set. It isn't what getrusage says: that one has the parent's before exec in it.
+func peakMB() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		for line := range strings.Lines(string(status)) {
+			if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+				kb, _ := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")), 64)
+				return kb / 1024
+			}
+		}
+	}
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return float64(u.Maxrss) / 1024
+}

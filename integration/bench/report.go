@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// spread is the least, the middle and the greatest of a figure's rounds.
+type spread struct{ min, median, max float64 }
+
+func spreadOf(rs []result, f func(*result) float64) spread {
+	if len(rs) == 0 {
+		return spread{}
+	}
+	vs := make([]float64, len(rs))
+	for i := range rs {
+		vs[i] = f(&rs[i])
+	}
+	slices.Sort(vs)
+	n := len(vs)
+	return spread{vs[0], (vs[(n-1)/2] + vs[n/2]) / 2, vs[n-1]}
+}
+
+func (s spread) format(verb string) string {
+	return fmt.Sprintf(verb+" / "+verb+" / "+verb, s.min, s.median, s.max)
+}
+
+// columns of the report, each with what it shows of a run.
+var columns = []struct {
+	name, verb string
+	of         func(*result) float64
+}{
+	{"CPU us/row", "%.2f", func(r *result) float64 { return 1e6 / r.RowsPerCPU }},
+	{"CPU s", "%.2f", func(r *result) float64 { return r.CPU }},
+	{"generator", "%.2f", func(r *result) float64 { return r.GenCPU }},
+	{"process CPU s", "%.2f", func(r *result) float64 { return r.ProcessCPU }},
+	{"wall s", "%.2f", func(r *result) float64 { return r.Wall }},
+	{"RSS MB", "%.0f", func(r *result) float64 { return r.PeakMB }},
+	{"MB written", "%.1f", func(r *result) float64 { return float64(r.Bytes) / 1e6 }},
+	{"files", "%.0f", func(r *result) float64 { return float64(r.Files) }},
+}
+
+// report prints what was measured: min / median / max over the rounds, and how many times as many rows as Java we write in
+// a second of processor time, by the medians.
+func report(out io.Writer, results []result) {
+	byPair := map[string][]result{}
+	var order []string
+	for _, r := range results {
+		if byPair[r.Pair] == nil {
+			order = append(order, r.Pair)
+		}
+		byPair[r.Pair] = append(byPair[r.Pair], r)
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	defer t.Flush()
+	head, rule := []string{"pair", "side"}, []string{"---", "---"}
+	for _, c := range columns {
+		head, rule = append(head, c.name), append(rule, "---")
+	}
+	head, rule = append(head, "rows/CPU s to Java", "bytes to Java"), append(rule, "---", "---")
+	line := func(cells []string) { fmt.Fprintf(t, "| %s\t|\n", strings.Join(cells, "\t| ")) }
+	line(head)
+	line(rule)
+	rowsPerCPU := func(r *result) float64 { return r.RowsPerCPU }
+	size := func(r *result) float64 { return float64(r.Bytes) }
+	for _, pair := range order {
+		of := func(side string) []result {
+			return slices.DeleteFunc(slices.Clone(byPair[pair]), func(r result) bool { return r.Side != side })
+		}
+		java := of(sideJava)
+		for _, side := range []string{sideOurs, sideJava} {
+			rs := of(side)
+			if len(rs) == 0 {
+				continue
+			}
+			cells := []string{pair, side}
+			for _, c := range columns {
+				cells = append(cells, spreadOf(rs, c.of).format(c.verb))
+			}
+			rate, bytes := "", ""
+			if side == sideOurs && len(java) > 0 {
+				rate = fmt.Sprintf("%.1fx", spreadOf(rs, rowsPerCPU).median/spreadOf(java, rowsPerCPU).median)
+				bytes = fmt.Sprintf("%.3f", spreadOf(rs, size).median/spreadOf(java, size).median)
+			}
+			line(append(cells, rate, bytes))
+		}
+	}
+}

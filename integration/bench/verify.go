@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	pfs "github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// content is what a table must have: the number of its rows, and their checksum as `oracle read --checksum` makes it.
+type content struct {
+	rows     int64
+	checksum uint64
+}
+
+func (c *content) add(b *row.Batch, buf []byte) []byte {
+	for i := range b.N {
+		buf = row.AppendJSONRow(buf[:0], b, i, true)
+		sum := sha256.Sum256(buf)
+		c.checksum += binary.BigEndian.Uint64(sum[:])
+	}
+	c.rows += int64(b.N)
+	return buf
+}
+
+// expected returns the content after all upserts: of each key the last row.
+func expected(w workload) (content, error) {
+	g := newGenerator(w)
+	last := make([]int32, w.Keys)
+	for i := range w.Rows {
+		last[g.hash(i)%g.keys] = int32(i + 1)
+	}
+	s, err := table.NewSchema(guide(w.options()))
+	if err != nil {
+		return content{}, err
+	}
+	var (
+		c   content
+		buf []byte
+		b   = row.NewBatch(s.RowType())
+	)
+	for _, i := range last {
+		if i == 0 {
+			continue
+		}
+		g.appendRow(b, int(i-1))
+		if b.N == 4096 {
+			buf = c.add(b, buf)
+			b.Reset()
+		}
+	}
+	c.add(b, buf)
+	return c, nil
+}
+
+// actual returns the content of a table by our own reader.
+func actual(ctx context.Context, path string) (content, error) {
+	var c content
+	fsys, err := pfs.For(ctx, path, nil)
+	if err != nil {
+		return c, err
+	}
+	t, err := table.Open(ctx, fsys, path, nil)
+	if err != nil {
+		return c, err
+	}
+	s, err := t.Latest(ctx)
+	if err != nil || s == nil {
+		return c, fmt.Errorf("finding the snapshot of %s: %w", path, err)
+	}
+	var buf []byte
+	for b, err := range lsm.Scan(ctx, t, s, lsm.ScanOptions{}) {
+		if err != nil {
+			return c, fmt.Errorf("reading %s back: %w", path, err)
+		}
+		buf = c.add(b, buf)
+	}
+	return c, nil
+}
+
+// dataFiles counts the data files below a table and their bytes.
+func dataFiles(path string) (files int, bytes int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "data-") {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		files++
+		bytes += info.Size()
+		return nil
+	})
+	return files, bytes, err
+}
