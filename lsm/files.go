@@ -3,6 +3,7 @@ package lsm
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
@@ -23,12 +24,11 @@ const (
 
 // Files makes the data and changelog files of one schema version of a table. It is immutable and safe for concurrent use.
 type Files struct {
-	table   *table.Table
-	schema  *table.Schema
-	layout  *layout
-	dense   bool
-	target  int64 // bytes at which a file is closed
-	maxRows int64 // rows at which a file is closed
+	table  *table.Table
+	schema *table.Schema
+	layout *layout
+	dense  bool
+	target int64 // bytes at which a file is closed
 
 	mu       sync.Mutex
 	settings map[settingsKey]*fileSettings // guarded by mu; filled as levels come up
@@ -46,7 +46,8 @@ type fileSettings struct {
 	prefix string // data- or changelog-
 	suffix string // .parquet, .zst.parquet
 	stats  *statsPlan
-	async  bool
+
+	maxRows int64 // rows at which a file is closed
 }
 
 // NewFiles returns the file maker of schema s, a schema of t. The options are the table's, dynamic ones included.
@@ -58,7 +59,6 @@ func NewFiles(t *table.Table, s *table.Schema) (*Files, error) {
 		layout:   newLayout(s.RowType(), s.KeyIndexes(), o.Bool(table.KeyDataFileThinMode)),
 		dense:    o.Bool(table.KeyMetadataStatsDenseStore),
 		target:   table.TargetFileSize(o),
-		maxRows:  o.Int64(table.KeyTargetFileRowNum),
 		settings: map[settingsKey]*fileSettings{},
 	}
 	if _, err := f.settingsOf(0, Data); err != nil {
@@ -127,10 +127,11 @@ func formatOf(name string) (format.Format, error) {
 func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
 	o := f.table.Options()
 	id, compression := table.FileFormat(o, level), table.Compression(o, level)
-	modes, prefix := table.StatsModes(o, f.schema, level), o.Get(table.KeyDataFilePrefix)
+	modes, prefix, maxRows := table.StatsModes(o, f.schema, level), o.Get(table.KeyDataFilePrefix), o.Int64(table.KeyTargetFileRowNum)
 	if kind == Changelog {
 		id, compression = table.ChangelogFormat(o, level), table.ChangelogCompression(o, level)
 		modes, prefix = table.ChangelogStatsModes(o, f.schema, level), o.Get(table.KeyChangelogFilePrefix)
+		maxRows = math.MaxInt64 // as in Java
 	}
 	fm, err := format.Get(id)
 	if err != nil {
@@ -152,8 +153,9 @@ func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
 			Type: f.layout.physical, Compression: compression, ZstdLevel: o.Int(table.KeyFileCompressionZstdLevel),
 			BlockSize: o.Size(table.KeyFileBlockSize), Options: o,
 		},
-		prefix: prefix,
-		suffix: suffix,
-		stats:  newStatsPlan(f.schema, id, stats, f.dense, f.layout.first == 2),
+		prefix:  prefix,
+		suffix:  suffix,
+		maxRows: maxRows,
+		stats:   newStatsPlan(f.schema, id, stats, f.dense, f.layout.first == 2),
 	}, nil
 }

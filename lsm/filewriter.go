@@ -79,7 +79,7 @@ func (w *fileWriter) write(kv *KeyValues) error {
 }
 
 // full reports whether the file has reached its size or number of rows.
-func (w *fileWriter) full() bool { return w.enc.Size() >= w.files.target || w.rows >= w.files.maxRows }
+func (w *fileWriter) full() bool { return w.enc.Size() >= w.files.target || w.rows >= w.set.maxRows }
 
 // close completes the file. Level, source and schema are the caller's to fill in.
 func (w *fileWriter) close() (table.DataFile, error) {

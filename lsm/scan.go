@@ -235,10 +235,7 @@ func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Ba
 
 // section merges the runs of one section. A section of one run, the most of a compacted table, is only read.
 func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw bool, yield func(*row.Batch, error) bool) (bool, error) {
-	batch := s.batch
-	if len(sec) > 16 {
-		batch = max(64, batch*16/len(sec)) // many runs share the memory of a few
-	}
+	batch := sec.batchRows(s.batch)
 	readers := make([]*runReader, len(sec))
 	for i := range sec {
 		readers[i] = &runReader{ctx: ctx, proj: s.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: batch}
@@ -252,7 +249,7 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw 
 			sources[i] = &source{next: r.next, kv: NewKeyValues(s.proj.rows)}
 		}
 		m := &merger{order: s.order, sources: sources, first: s.first, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
-		next = func(kv *KeyValues) error { return m.next(kv, s.batch) }
+		next = func(kv *KeyValues) error { return m.next(kv, batch) }
 	}
 	for {
 		if err := next(kv); errors.Is(err, io.EOF) {
@@ -264,6 +261,21 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw 
 			return false, nil
 		}
 	}
+}
+
+// batchBytes is about how much memory the batches of all runs of a section may take.
+const batchBytes = 128 << 20
+
+// batchRows returns how many rows a batch may have: fewer than most when rows are large or runs are many.
+func (s section) batchRows(most int) int {
+	var largest int64 // bytes of a row in storage
+	for _, r := range s {
+		for _, f := range r {
+			largest = max(largest, f.file.Size/max(f.file.RowCount, 1))
+		}
+	}
+	const unpacked = 8 // times as large in memory, about
+	return int(min(int64(most), max(16, batchBytes/(largest*unpacked+1)/int64(len(s)+1))))
 }
 
 // visible returns the wanted columns of the rows that are not retracts, as +I when raw is set.
