@@ -20,6 +20,7 @@ type generation struct {
 	numBuckets int32
 	bucketOf   row.BucketFunc
 	notNull    []int
+	defaults   []columnDefault
 	rowkind    int // column of rowkind.field, -1: there is none
 	dropDelete bool
 	dropBefore bool
@@ -80,6 +81,9 @@ func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
 	var err error
 	if g.bucketOf, err = row.NewBucketFunc(o.Get(table.KeyBucketFunctionType), types, n); err != nil {
 		return nil, fmt.Errorf("%w: bucket-function.type: %w", table.ErrOption, err)
+	}
+	if g.defaults, err = defaultsOf(g.typ); err != nil {
+		return nil, err
 	}
 	for i := range g.typ.Fields {
 		if !g.typ.Fields[i].Type.Nullable {

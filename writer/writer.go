@@ -209,8 +209,18 @@ func (w *Writer) copy(ctx context.Context, b *row.Batch) (*sharedBatch, error) {
 	sb.bytes = n
 	sb.batch.Reset()
 	sb.batch.Kinds = append(sb.batch.Kinds, w.router.kinds...)
+	defaults := w.gen.defaults
 	for c := range sb.batch.Cols {
-		sb.batch.Cols[c].AppendRange(&b.Cols[c], 0, b.N)
+		dst, src := &sb.batch.Cols[c], &b.Cols[c]
+		if len(defaults) > 0 && defaults[0].column == c {
+			if src.HasNulls() {
+				defaults[0].appendColumn(dst, src)
+			}
+			defaults = defaults[1:]
+		}
+		if dst.N == 0 {
+			dst.AppendRange(src, 0, b.N)
+		}
 	}
 	sb.batch.N = b.N
 	return sb, nil
