@@ -56,12 +56,12 @@ func (s *stream) follow(ctx context.Context, from start) error {
 		}
 		s.src.log.Warn("the connection to the log was lost; connecting again", "error", err, "position", s.where())
 		s.cut()
-		if s.gset.set != nil && (from.byGTID || !s.gset.set.IsEmpty()) {
-			from = start{byGTID: true}
-		} else if s.doneFile != "" {
+		switch {
+		case s.gset.set == nil && s.doneFile != "":
 			from = start{file: s.doneFile, pos: uint32(s.donePos)}
-			s.skipUntil = 0
-		}
+		case s.gset.set != nil && !s.gset.set.IsEmpty():
+			from = start{byGTID: true}
+		} // else: the transactions before the start are not known yet, so it starts over
 		if err := sleep(ctx, backoff(try)); err != nil {
 			return err
 		}

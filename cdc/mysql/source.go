@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/client"
-
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/format/row"
 )
@@ -118,11 +116,8 @@ func (s *Source) openServer(ctx context.Context) error {
 		return err
 	}
 	if s.cfg.StopAtLatest && end != nil {
-		s.endFile, s.endPos = end.File, end.Pos
-		if s.server.gtidOn() {
-			if s.endGTID, err = parseGTIDSet(s.flavor, end.GTID); err != nil {
-				return err
-			}
+		if err := s.endAt(end); err != nil {
+			return err
 		}
 	}
 	return s.chooseStart(ctx, c, end)
@@ -134,123 +129,6 @@ func (s *Source) fits() error {
 		return fmt.Errorf("the saved position is of a %s server, this one is %s: %w", s.resume.Flavor, s.flavor, cdc.ErrPositionLost)
 	}
 	return nil
-}
-
-// chooseStart sets where reading begins: the saved position, or what scan.startup.mode says.
-func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position) error {
-	if s.resume != nil {
-		s.from = s.resume
-		if s.resume.Snapshot != nil {
-			p := *s.resume.Snapshot
-			p.Ranges = slices.Clone(p.Ranges)
-			s.progress = &p
-			for _, r := range p.Ranges {
-				for _, v := range slices.Concat(r.After, r.To) {
-					if err := v.check(); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		return nil
-	}
-	from := &Position{Flavor: s.flavor}
-	if s.server != nil {
-		from.ServerUUID = s.server.uuid
-	}
-	switch s.cfg.Startup {
-	case StartInitial, StartSnapshot:
-		s.progress = &Progress{}
-		if end != nil {
-			*from = *end
-			if !s.server.gtidOn() {
-				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
-				// commit in the engine. All in earlier files have committed, so the file is read from its start.
-				from.Pos = 4
-			}
-		}
-	case StartLatest:
-		*from = *end
-	case StartEarliest:
-		files, err := binaryLogs(c)
-		if err != nil {
-			return err
-		}
-		from.File, from.Pos = files[0], 4
-	case StartSpecific:
-		if s.cfg.StartGTID != "" {
-			if !s.server.gtidOn() {
-				return fmt.Errorf("scan.startup.specific-offset.gtid-set needs a server with gtid_mode=ON: %w", cdc.ErrUsage)
-			}
-			g, err := parseGTIDSet(s.flavor, s.cfg.StartGTID)
-			if err != nil {
-				return err
-			}
-			from.GTID = g.String()
-			break
-		}
-		files, err := binaryLogs(c)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(files, s.cfg.StartFile) {
-			return fmt.Errorf("the server has no log file %s, its oldest is %s: %w", s.cfg.StartFile, files[0], cdc.ErrPositionLost)
-		}
-		from.File, from.Pos = s.cfg.StartFile, uint64(s.cfg.StartPos)
-	case StartTimestamp:
-		file, err := s.fileAt(ctx, c, time.UnixMilli(s.cfg.StartMillis))
-		if err != nil {
-			return err
-		}
-		from.File, from.Pos = file, 4
-	}
-	if s.cfg.SkipGTID != "" && from.GTID != "" {
-		g, err := parseGTIDSet(s.flavor, from.GTID)
-		if err != nil {
-			return err
-		}
-		if err := g.addAll(s.cfg.SkipGTID); err != nil {
-			return fmt.Errorf("skip-gtid-set: %w: %w", err, cdc.ErrUsage)
-		}
-		from.GTID = g.String()
-	}
-	s.from = from
-	return nil
-}
-
-// binaryLogs lists the server's log files, oldest first.
-func binaryLogs(c *client.Conn) ([]string, error) {
-	r, err := c.Execute("SHOW BINARY LOGS")
-	if err != nil {
-		return nil, fmt.Errorf("SHOW BINARY LOGS: %w: %w", err, cdc.ErrSource)
-	}
-	var files []string
-	for i := range r.Values {
-		f, _ := r.GetString(i, 0)
-		files = append(files, f)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("the server has no binary log: %w", cdc.ErrSource)
-	}
-	return files, nil
-}
-
-// fileAt finds the newest log file that began before t, by the time of each file's first event.
-func (s *Source) fileAt(ctx context.Context, c *client.Conn, t time.Time) (string, error) {
-	files, err := binaryLogs(c)
-	if err != nil {
-		return "", err
-	}
-	for i := len(files) - 1; i > 0; i-- {
-		began, err := s.fileTime(ctx, files[i])
-		if err != nil {
-			return "", err
-		}
-		if !began.After(t) {
-			return files[i], nil
-		}
-	}
-	return files[0], nil
 }
 
 // Table is the table's definition now.
@@ -330,8 +208,8 @@ func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
 		}
 		// The initial read is over.
 		s.progress = nil
-		if s.cfg.Startup == StartSnapshot {
-			s.cfg.StopAtLatest, s.endGTID, s.endFile = true, gtidSet{}, ""
+		if err := s.endAfterRead(ctx); err != nil {
+			return nil, err
 		}
 		p := *s.from
 		p.Snapshot = nil
@@ -339,7 +217,7 @@ func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
 		return &cdc.Event{Pos: &p}, nil
 	}
 	if s.stream == nil {
-		if s.cfg.Startup == StartSnapshot || s.nothingToRead() {
+		if s.nothingToRead() {
 			return nil, io.EOF
 		}
 		if err := s.startStream(); err != nil {
@@ -447,29 +325,6 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// nothingToRead reports whether the end that StopAtLatest asks for is reached before the log was opened.
-func (s *Source) nothingToRead() bool {
-	if !s.cfg.StopAtLatest || s.server == nil {
-		return false
-	}
-	if s.endGTID.set != nil && s.from.GTID != "" {
-		g, err := parseGTIDSet(s.flavor, s.from.GTID)
-		return err == nil && g.contains(s.endGTID)
-	}
-	return s.from.File == s.endFile && s.from.Pos >= s.endPos
-}
-
-// atEnd reports whether the stream has reached the end that StopAtLatest asks for. h.mu is held.
-func (s *Source) atEnd(st *stream) bool {
-	if !s.cfg.StopAtLatest || s.server == nil {
-		return false
-	}
-	if st.gset.set != nil && s.endGTID.set != nil {
-		return st.gset.contains(s.endGTID)
-	}
-	return st.doneFile == s.endFile && st.donePos >= s.endPos || binlogLess(s.endFile, st.doneFile)
-}
-
 func (s *Source) startStream() error {
 	st := &stream{src: s, hand: newHandoff(s.target), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1), ignored: map[byte]int64{}}
 	st.hand.fill.boundary, st.hand.spare.boundary = true, true
@@ -479,12 +334,19 @@ func (s *Source) startStream() error {
 			return err
 		}
 	}
+	if s.cfg.SkipGTID != "" && st.gset.set != nil {
+		s.log.Warn("transactions are passed over, as skip-gtid-set says", "set", s.cfg.SkipGTID)
+		if err := st.gset.addAll(s.cfg.SkipGTID); err != nil {
+			return fmt.Errorf("skip-gtid-set: %w: %w", err, cdc.ErrUsage)
+		}
+	}
 	from := start{byGTID: s.from.GTID != "", file: s.from.File, pos: uint32(s.from.Pos)}
 	st.file, st.pos, st.doneFile, st.donePos = s.from.File, s.from.Pos, s.from.File, s.from.Pos
 	if !from.byGTID && st.gset.set != nil && from.pos > 4 && s.server != nil {
 		// The transactions before the position are known only from the start of its file.
 		st.skipUntil, from.pos = s.from.Pos, 4
 	}
+	st.skipFile = s.from.File
 	if s.resume == nil && s.cfg.Startup == StartTimestamp {
 		st.skipBefore = time.UnixMilli(s.cfg.StartMillis)
 	}

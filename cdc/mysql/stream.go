@@ -91,9 +91,9 @@ type stream struct {
 	decoder *watched // the newest
 	zstd    *zstd.Decoder
 
-	// skipUntil passes over transactions that start before this offset of the first file; skipBefore over those committed
-	// earlier.
+	// skipUntil passes over transactions that start before this offset of skipFile; skipBefore over those committed earlier.
 	skipUntil  uint64
+	skipFile   string
 	skipBefore time.Time
 	// replay is the transaction that a lost connection cut, and how many of its events were taken already.
 	replay transaction
@@ -130,8 +130,10 @@ func (s *stream) position() cdc.Position {
 		g := s.gset.clone()
 		p.text = g.String
 	}
-	if s.decoder != nil && s.decoder.tm.ColumnNames() == nil {
+	if !s.src.namesInLog() {
+		s.src.tableMu.Lock()
 		p.Columns = savedColumns(s.src.logColumns)
+		s.src.tableMu.Unlock()
 	}
 	return p
 }
@@ -141,13 +143,16 @@ func (s *stream) handle(e event) error {
 	if s.peek != nil {
 		return s.peek(e)
 	}
+	if e.kind == eventHeartbeat || e.kind == eventHeartbeatV2 {
+		return nil // says that the server lives; its position is not that of an event
+	}
 	if e.endPos > 0 {
 		s.pos = uint64(e.endPos)
 	}
 	if err := s.dispatch(e); err != nil {
 		return err
 	}
-	if !s.txn.open && e.endPos > 0 && e.kind != eventHeartbeat {
+	if !s.txn.open && e.endPos > 0 {
 		s.advance()
 	}
 	return nil
@@ -179,7 +184,7 @@ func (s *stream) dispatch(e event) error {
 		return s.refuse("the server lost events (an incident event)")
 	case eventExecuteLoad:
 		return s.refuse("a LOAD DATA in statement format (the session's binlog_format was not ROW)")
-	case eventIntvar, eventRand, eventUserVar, eventBeginLoad, eventHeartbeat, eventHeartbeatV2, eventIgnorable, eventRowsQuery,
+	case eventIntvar, eventRand, eventUserVar, eventBeginLoad, eventIgnorable, eventRowsQuery,
 		eventTxnContext, eventViewChange, eventMariaAnnotate, eventMariaCheckpt, eventMariaEncrypt:
 		s.ignored[e.kind]++
 	default:
@@ -196,6 +201,9 @@ func (s *stream) dispatch(e event) error {
 
 // rotate notes that the log goes on in another file.
 func (s *stream) rotate(file string, pos uint64) {
+	if s.skipFile != file {
+		s.skipUntil = 0
+	}
 	s.file, s.pos = file, pos
 	clear(s.maps)
 }

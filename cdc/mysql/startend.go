@@ -1,0 +1,181 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+
+	"github.com/paimon-go/paimon-go/cdc"
+)
+
+// endAt makes the source end at a position.
+func (s *Source) endAt(end *Position) error {
+	s.endFile, s.endPos = end.File, end.Pos
+	var err error
+	if s.server.gtidOn() {
+		s.endGTID, err = parseGTIDSet(s.flavor, end.GTID)
+	}
+	return err
+}
+
+// endAfterRead moves the end of a bounded source behind its initial read: what changed while the table was read brings
+// rows that were read at different times to one state.
+func (s *Source) endAfterRead(ctx context.Context) error {
+	if s.cfg.Startup == StartSnapshot {
+		s.cfg.StopAtLatest = true
+	}
+	if !s.cfg.StopAtLatest || s.server == nil {
+		return nil
+	}
+	c, srv, err := connectAny(ctx, s.cfg, s.server.addr, s.log)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if !isOn(srv.vars["log_bin"]) && s.cfg.Startup == StartSnapshot {
+		s.log.Warn("the server has no binary log: rows that changed while the table was read may be of different times")
+		s.endFile, s.endPos = s.from.File, s.from.Pos
+		return nil
+	}
+	end, err := logEnd(c, srv)
+	if err != nil {
+		return err
+	}
+	return s.endAt(end)
+}
+
+// chooseStart sets where reading begins: the saved position, or what scan.startup.mode says.
+func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position) error {
+	if s.resume != nil {
+		s.from = s.resume
+		if s.resume.Snapshot != nil {
+			p := *s.resume.Snapshot
+			p.Ranges = slices.Clone(p.Ranges)
+			s.progress = &p
+			for _, r := range p.Ranges {
+				for _, v := range slices.Concat(r.After, r.To) {
+					if err := v.check(); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+	from := &Position{Flavor: s.flavor}
+	if s.server != nil {
+		from.ServerUUID = s.server.uuid
+	}
+	switch s.cfg.Startup {
+	case StartInitial, StartSnapshot:
+		s.progress = &Progress{}
+		if end != nil {
+			*from = *end
+			if !s.server.gtidOn() {
+				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
+				// commit in the engine. All in earlier files have committed, so the file is read from its start.
+				from.Pos = 4
+			}
+		}
+	case StartLatest:
+		*from = *end
+	case StartEarliest:
+		files, err := binaryLogs(c)
+		if err != nil {
+			return err
+		}
+		from.File, from.Pos = files[0], 4
+	case StartSpecific:
+		if s.cfg.StartGTID != "" {
+			if !s.server.gtidOn() {
+				return fmt.Errorf("scan.startup.specific-offset.gtid-set needs a server with gtid_mode=ON: %w", cdc.ErrUsage)
+			}
+			g, err := parseGTIDSet(s.flavor, s.cfg.StartGTID)
+			if err != nil {
+				return err
+			}
+			from.GTID = g.String()
+			break
+		}
+		files, err := binaryLogs(c)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(files, s.cfg.StartFile) {
+			return fmt.Errorf("the server has no log file %s, its oldest is %s: %w", s.cfg.StartFile, files[0], cdc.ErrPositionLost)
+		}
+		from.File, from.Pos = s.cfg.StartFile, uint64(s.cfg.StartPos)
+	case StartTimestamp:
+		file, err := s.fileAt(ctx, c, time.UnixMilli(s.cfg.StartMillis))
+		if err != nil {
+			return err
+		}
+		from.File, from.Pos = file, 4
+	}
+	if s.server != nil && !s.namesInLog() {
+		from.Columns = savedColumns(s.logColumns)
+	}
+	s.from = from
+	return nil
+}
+
+// binaryLogs lists the server's log files, oldest first.
+func binaryLogs(c *client.Conn) ([]string, error) {
+	r, err := c.Execute("SHOW BINARY LOGS")
+	if err != nil {
+		return nil, fmt.Errorf("SHOW BINARY LOGS: %w: %w", err, cdc.ErrSource)
+	}
+	var files []string
+	for i := range r.Values {
+		f, _ := r.GetString(i, 0)
+		files = append(files, f)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the server has no binary log: %w", cdc.ErrSource)
+	}
+	return files, nil
+}
+
+// fileAt finds the newest log file that began before t, by the time of each file's first event.
+func (s *Source) fileAt(ctx context.Context, c *client.Conn, t time.Time) (string, error) {
+	files, err := binaryLogs(c)
+	if err != nil {
+		return "", err
+	}
+	for i := len(files) - 1; i > 0; i-- {
+		began, err := s.fileTime(ctx, files[i])
+		if err != nil {
+			return "", err
+		}
+		if !began.After(t) {
+			return files[i], nil
+		}
+	}
+	return files[0], nil
+}
+
+// nothingToRead reports whether the end that StopAtLatest asks for is reached before the log was opened.
+func (s *Source) nothingToRead() bool {
+	if !s.cfg.StopAtLatest || s.server == nil {
+		return false
+	}
+	if s.endGTID.set != nil && s.from.GTID != "" {
+		g, err := parseGTIDSet(s.flavor, s.from.GTID)
+		return err == nil && g.contains(s.endGTID)
+	}
+	return s.from.File == s.endFile && s.from.Pos >= s.endPos
+}
+
+// atEnd reports whether the stream has reached the end that StopAtLatest asks for. h.mu is held.
+func (s *Source) atEnd(st *stream) bool {
+	if !s.cfg.StopAtLatest || s.server == nil {
+		return false
+	}
+	if st.gset.set != nil && s.endGTID.set != nil {
+		return st.gset.contains(s.endGTID)
+	}
+	return st.doneFile == s.endFile && st.donePos >= s.endPos || binlogLess(s.endFile, st.doneFile)
+}
