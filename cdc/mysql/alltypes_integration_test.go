@@ -36,6 +36,7 @@ func record(t *testing.T, setup []string, statements []string) *capture {
 	for _, q := range setup {
 		exec(q)
 	}
+	exec("CREATE TABLE stop_here (a int)")
 	out := &capture{mariaDB: strings.Contains(c.GetServerVersion(), "MariaDB")}
 	out.cols = readColumns(t, c, db)
 	pos := position(t, c)
@@ -45,7 +46,7 @@ func record(t *testing.T, setup []string, statements []string) *capture {
 	exec("SET SESSION character_set_results=NULL")
 	out.packets = selectAll(t, c, out.cols)
 	exec("SET SESSION character_set_results=utf8mb4")
-	exec("CREATE TABLE stop_here (a int)")
+	exec("INSERT INTO stop_here VALUES (1)")
 	out.events = readEvents(t, pos, db, out.mariaDB)
 	return out
 }
@@ -142,13 +143,13 @@ func readEvents(t *testing.T, pos gomysql.Position, db string, mariaDB bool) []r
 			continue
 		}
 		body = body[:len(body)-checksum]
-		if kind == 2 && strings.Contains(string(body), "stop_here") {
-			return events
-		}
 		switch {
 		case kind == tableMapEvent:
 			schema, table, err := TableMapName(body)
 			require.NoError(t, err)
+			if string(schema) == db && string(table) == "stop_here" {
+				return events
+			}
 			if ours = string(schema) == db && string(table) == "t"; ours {
 				events = append(events, rawEvent{kind, append([]byte{}, body...)})
 			}
@@ -174,7 +175,7 @@ func checkBothWays(t *testing.T, name string, opt ValueOptions, c *capture) []st
 	for i := range log.Cols { // text forms could hide differences
 		require.Equal(t, sel.Cols[i], log.Cols[i], c.cols[i].Name)
 	}
-	if *rewriteCaptures && !t.Failed() {
+	if *rewriteCaptures && !t.Failed() && name != "" {
 		c.want = fromLog
 		c.write(t, "testdata/"+name+".txt")
 	}

@@ -224,10 +224,18 @@ func (w *jsonWriter) opaque(b []byte) bool {
 	w.out = append(w.out, "\"base64:type"...)
 	w.out = strconv.AppendInt(w.out, int64(t), 10)
 	w.out = append(w.out, ':')
+	for len(v) > base64Line { // the server breaks lines, and escapes the break
+		w.out = base64.StdEncoding.AppendEncode(w.out, v[:base64Line])
+		w.out = append(w.out, '\\', 'n')
+		v = v[base64Line:]
+	}
 	w.out = base64.StdEncoding.AppendEncode(w.out, v)
 	w.out = append(w.out, '"')
 	return true
 }
+
+// base64Line is how many bytes make a line of 76 characters.
+const base64Line = 57
 
 // decimal writes a packed DECIMAL behind its precision and scale.
 func (w *jsonWriter) decimal(v []byte) bool {

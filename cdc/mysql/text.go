@@ -212,15 +212,8 @@ func (d *Decoder) net(c *row.Column, f *field, v []byte) error {
 	return nil
 }
 
-// appendUUID undoes the order in which MariaDB stores a UUID so that it sorts by time and node: node, clock, then the
-// time parts from the high one down.
-func appendUUID(dst []byte, b [16]byte) []byte {
-	var u [16]byte
-	copy(u[0:4], b[12:16])
-	copy(u[4:6], b[10:12])
-	copy(u[6:8], b[8:10])
-	copy(u[8:10], b[6:8])
-	copy(u[10:16], b[0:6])
+// appendUUID writes the 16 bytes, which lie in the log in the order of the text (MariaDB 10.11).
+func appendUUID(dst []byte, u [16]byte) []byte {
 	for i, part := range [][]byte{u[0:4], u[4:6], u[6:8], u[8:10], u[10:16]} {
 		if i > 0 {
 			dst = append(dst, '-')
