@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -208,7 +209,7 @@ func logEnd(c *client.Conn, s *server) (*Position, error) {
 	}
 	q = "SELECT @@GLOBAL.gtid_executed"
 	if s.flavor == flavorMariaDB {
-		q = "SELECT @@GLOBAL.gtid_current_pos"
+		q = "SELECT @@GLOBAL.gtid_binlog_pos"
 	}
 	if r, err = c.Execute(q); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
@@ -216,6 +217,51 @@ func logEnd(c *client.Conn, s *server) (*Position, error) {
 	p.GTID, _ = r.GetString(0, 0)
 	p.GTID = strings.ReplaceAll(p.GTID, "\n", "")
 	return p, nil
+}
+
+// snapshotStart is a point of a MariaDB server's log at or before what a SELECT sees from now on. The end of the log is not:
+// there a transaction is in the log before others see its rows.
+func snapshotStart(c *client.Conn, s *server) (*Position, error) {
+	ask := func(q string, args ...any) (*gomysql.Result, error) {
+		r, err := c.Execute(q, args...)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
+		}
+		return r, nil
+	}
+	if _, err := ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"); err != nil {
+		return nil, err
+	}
+	if _, err := ask("START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
+		return nil, err
+	}
+	r, err := ask("SHOW STATUS LIKE 'binlog_snapshot_%'")
+	if err != nil {
+		return nil, err
+	}
+	p := &Position{Flavor: s.flavor, ServerUUID: s.uuid}
+	for i := range r.Values {
+		name, _ := r.GetString(i, 0)
+		switch strings.ToLower(name) {
+		case "binlog_snapshot_file":
+			p.File, _ = r.GetString(i, 1)
+		case "binlog_snapshot_position":
+			v, _ := r.GetString(i, 1)
+			p.Pos, _ = strconv.ParseUint(v, 10, 64)
+		}
+	}
+	if p.File == "" || p.Pos == 0 {
+		return nil, fmt.Errorf("%s does not tell where its log is (SHOW STATUS LIKE 'binlog_snapshot_%%'): %w", s.addr, cdc.ErrSource)
+	}
+	if r, err = ask("SELECT BINLOG_GTID_POS(?, ?)", p.File, p.Pos); err != nil {
+		return nil, err
+	}
+	p.GTID, _ = r.GetString(0, 0)
+	if _, err := ask("COMMIT"); err != nil {
+		return nil, err
+	}
+	_, err = ask("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	return p, err
 }
 
 // serverZone resolves the zone in which TIMESTAMP values are shown.

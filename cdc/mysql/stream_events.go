@@ -18,6 +18,9 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
+// mariaPreparedXA marks the group of an XA PREPARE: its outcome comes later.
+const mariaPreparedXA = 64
+
 // decodeGTID reads the four kinds of GTID events.
 func decodeGTID(e event, t *transaction) error {
 	if e.kind == eventMariaGTID {
@@ -30,6 +33,7 @@ func decodeGTID(e event, t *transaction) error {
 		}
 		t.id = gtid{is: true, isMaria: true, maria: m.GTID}
 		t.begun = !m.IsStandalone() // MariaDB logs no BEGIN
+		t.xa = m.Flags&mariaPreparedXA != 0
 		return nil
 	}
 	var g replication.GTIDEvent

@@ -219,7 +219,12 @@ func (j *job) openTable(ctx context.Context) error {
 	}
 	if s != nil {
 		j.resume = writer.Resume{SnapshotID: s.ID, Identifier: s.CommitIdentifier}
-		if pos := s.Properties[cdc.PropertyPosition]; pos != "" && (j.state == nil || j.state.Identifier < s.CommitIdentifier) {
+		// The file may be behind (a crash right after the commit) or ahead (the table was rolled back): the snapshot wins. With
+		// the same identifier the file is newer: nothing came since, and the source was quiet.
+		if pos := s.Properties[cdc.PropertyPosition]; pos != "" && (j.state == nil || j.state.Identifier != s.CommitIdentifier) {
+			if j.state != nil && j.state.Identifier > s.CommitIdentifier {
+				j.log.Warn("the table is behind its last known commit (was it rolled back?); going on from its snapshot", "snapshot", s.ID, "identifier", s.CommitIdentifier, "known", j.state.Identifier)
+			}
 			j.state = &table.SinkState{User: j.user, Identifier: s.CommitIdentifier, SnapshotID: s.ID, Position: pos}
 		}
 	} else if j.state != nil {
