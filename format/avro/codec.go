@@ -64,39 +64,6 @@ type nullCompressor struct{}
 func (nullCompressor) compress(dst, src []byte) []byte { return append(dst, src...) }
 func (nullCompressor) release()                        {}
 
-// zstdEncoders keeps idle encoders by klauspost level: one has a megabyte or more of tables.
-var zstdEncoders [zstd.SpeedBestCompression + 1]sync.Pool
-
-type zstdCompressor struct {
-	enc   *zstd.Encoder
-	level zstd.EncoderLevel
-}
-
-// newZstdCompressor maps zstd's levels to the four of klauspost (below 3 fastest, 3 to 5 default, 6 to 9 better, then
-// best). A level of 0 is Paimon's default, 1.
-func newZstdCompressor(level int) (compressor, error) {
-	l := zstd.EncoderLevelFromZstd(max(level, 1))
-	if enc, ok := zstdEncoders[l].Get().(*zstd.Encoder); ok {
-		return &zstdCompressor{enc, l}, nil
-	}
-	// No checksum, as Java; one goroutine, as the caller is one; a window that covers a usual block.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(1<<17))
-	if err != nil {
-		return nil, fmt.Errorf("making a zstd encoder: %w", err)
-	}
-	return &zstdCompressor{enc, l}, nil
-}
-
-func (c *zstdCompressor) compress(dst, src []byte) []byte { return c.enc.EncodeAll(src, dst) }
-
-func (c *zstdCompressor) release() {
-	if c.enc != nil {
-		zstdEncoders[c.level].Put(c.enc)
-		c.enc = nil
-	}
-}
-
 var flateWriters sync.Pool
 
 type deflateCompressor struct{ w *flate.Writer }
