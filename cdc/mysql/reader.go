@@ -37,6 +37,7 @@ func (s *stream) follow(ctx context.Context, from start) error {
 		s.src.cfg.ServerID = 1<<30 + rand.Uint32N(1<<30)
 	}
 	prefer := s.src.server.addr
+	failing := time.Now()
 	for try := 0; ; try++ {
 		before := s.progress()
 		err := s.followOnce(ctx, from, prefer)
@@ -50,8 +51,8 @@ func (s *stream) follow(ctx context.Context, from start) error {
 			return err
 		}
 		if s.progress() != before {
-			try = 0
-		} else if try >= max(s.src.cfg.ConnectRetries, 3) {
+			try, failing = 0, time.Now()
+		} else if try >= max(s.src.cfg.ConnectRetries, 3) && time.Since(failing) > outage {
 			return fmt.Errorf("reading the log: %w: %w", err, cdc.ErrSource)
 		}
 		s.src.log.Warn("the connection to the log was lost; connecting again", "error", err, "position", s.where())
@@ -67,6 +68,9 @@ func (s *stream) follow(ctx context.Context, from start) error {
 		}
 	}
 }
+
+// outage is how long a stream at least tries to get its server back: a restart of a server should not end the job.
+const outage = time.Minute
 
 func (s *stream) progress() string { return fmt.Sprint(s.file, s.pos, s.doneFile, s.donePos) }
 
@@ -151,10 +155,10 @@ func (s *stream) libraryEvent(e *replication.BinlogEvent) error {
 	switch b := e.Event.(type) {
 	case *replication.RotateEvent:
 		s.rotate(string(b.NextLogName), b.Position)
-		if h.Timestamp != 0 && !s.txn.open {
-			s.advance()
+		if h.Timestamp != 0 && !s.txn.open && s.peek == nil {
+			s.fatal = s.advance()
 		}
-		return nil
+		return s.fatal
 	case *replication.GenericEvent:
 		ev.body = b.Data
 	}
@@ -214,6 +218,9 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*serve
 		}
 	}
 	s.src.server = srv
+	s.hand.mu.Lock()
+	s.uuid = srv.uuid
+	s.hand.mu.Unlock()
 	return srv, nil
 }
 

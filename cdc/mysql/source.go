@@ -141,13 +141,6 @@ func (s *Source) Findings() []Finding { return s.findings }
 // those that tell rows apart in the target. Called before the first Next.
 func (s *Source) SetKey(order, target []string) { s.key, s.targetKey = order, target }
 
-func (s *Source) serverUUID() string {
-	if s.server == nil {
-		return ""
-	}
-	return s.server.uuid
-}
-
 // watches reports whether a table map is that of the watched table.
 func (s *Source) watches(schema, table []byte) bool {
 	if s.server != nil && s.server.vars["lower_case_table_names"] != "0" && s.server.vars["lower_case_table_names"] != "" {
@@ -336,8 +329,8 @@ func (s *Source) startStream() error {
 	}
 	if s.cfg.SkipGTID != "" && st.gset.set != nil {
 		s.log.Warn("transactions are passed over, as skip-gtid-set says", "set", s.cfg.SkipGTID)
-		if err := st.gset.addAll(s.cfg.SkipGTID); err != nil {
-			return fmt.Errorf("skip-gtid-set: %w: %w", err, cdc.ErrUsage)
+		if st.skipSet, err = parseGTIDSet(s.flavor, s.cfg.SkipGTID); err != nil {
+			return fmt.Errorf("skip-gtid-set: %w", err)
 		}
 	}
 	from := start{byGTID: s.from.GTID != "", file: s.from.File, pos: uint32(s.from.Pos)}
@@ -352,6 +345,8 @@ func (s *Source) startStream() error {
 	}
 	if s.server == nil {
 		st.skipUntil = s.from.Pos
+	} else {
+		st.uuid = s.server.uuid
 	}
 	s.stream = st
 	s.wg.Go(func() {

@@ -74,7 +74,13 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 		s.progress = &Progress{}
 		if end != nil {
 			*from = *end
-			if !s.server.gtidOn() {
+			switch {
+			case s.flavor == flavorMariaDB:
+				var err error
+				if from, err = snapshotStart(c, s.server); err != nil {
+					return err
+				}
+			case !s.server.gtidOn():
 				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
 				// commit in the engine. All in earlier files have committed, so the file is read from its start.
 				from.Pos = 4

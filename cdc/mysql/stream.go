@@ -68,7 +68,7 @@ type transaction struct {
 	open    bool // BEGIN or a GTID was seen
 	begun   bool // BEGIN was seen: it ends with XID or COMMIT
 	xa      bool
-	applied int  // rows events of the table that were taken
+	applied int  // changed rows of the table that were taken
 	skip    bool // not to be applied
 }
 
@@ -82,20 +82,23 @@ type stream struct {
 	file string
 	pos  uint64 // end of the last event
 	txn  transaction
+	uuid string  // of the server, for positions; guarded by hand.mu
 	gset gtidSet // guarded by hand.mu, with doneFile and donePos: the last transaction end
 	// doneFile and donePos are the file and offset after the last transaction end.
 	doneFile string
 	donePos  uint64
 
 	maps    map[uint64]*watched
-	decoder *watched // the newest
+	decoder *watched // the newest; written with hand.mu held
 	zstd    *zstd.Decoder
 
 	// skipUntil passes over transactions that start before this offset of skipFile; skipBefore over those committed earlier.
 	skipUntil  uint64
 	skipFile   string
 	skipBefore time.Time
-	// replay is the transaction that a lost connection cut, and how many of its events were taken already.
+	skipSet    gtidSet // skip-gtid-set
+	// replay is the transaction that a lost connection cut, and how many of its rows were taken already. Rows, not events:
+	// another replica may cut the same transaction into other events.
 	replay transaction
 	// retargeted gets a token from Retarget after a schema change.
 	retargeted chan struct{}
@@ -125,7 +128,7 @@ func (s *stream) refuse(format string, args ...any) error {
 
 // position is the resume point after the last transaction. h.mu is held.
 func (s *stream) position() cdc.Position {
-	p := &Position{Flavor: s.src.flavor, ServerUUID: s.src.serverUUID(), File: s.doneFile, Pos: s.donePos}
+	p := &Position{Flavor: s.src.flavor, ServerUUID: s.uuid, File: s.doneFile, Pos: s.donePos}
 	if s.gset.set != nil {
 		g := s.gset.clone()
 		p.text = g.String
@@ -153,7 +156,7 @@ func (s *stream) handle(e event) error {
 		return err
 	}
 	if !s.txn.open && e.endPos > 0 {
-		s.advance()
+		return s.advance()
 	}
 	return nil
 }
@@ -213,32 +216,49 @@ func (s *stream) begin(e event) error {
 	if s.txn.open && s.txn.applied > 0 {
 		return s.refuse("a transaction begins inside another")
 	}
-	t := transaction{open: true, at: time.Unix(int64(e.time), 0)}
-	if e.endPos > 0 {
-		t.start = uint64(e.endPos) - uint64(e.size)
-	}
+	t := transaction{open: true, at: time.Unix(int64(e.time), 0), start: s.startOf(e)}
 	if err := decodeGTID(e, &t); err != nil {
 		return s.refuse("a GTID event that can't be read (%v)", err)
 	}
 	s.hand.mu.Lock()
-	known := s.gset.has(t.id)
+	known := s.gset.has(t.id) || s.skipSet.has(t.id)
 	s.hand.mu.Unlock()
-	t.skip = known || t.start < s.skipUntil || t.at.Before(s.skipBefore)
-	if s.replay.applied > 0 {
-		if t.id != s.replay.id || !t.id.is && t.start != s.replay.start {
-			return s.refuse("the server went on with transaction %s after the connection was lost inside %s", t.id, s.replay.id)
-		}
-		t.applied = 0
+	t.skip = known || s.beforeStart(&t)
+	if s.replay.applied > 0 && !t.id.is && t.start != s.replay.start {
+		return s.refuse("the server went on with a transaction at %d after the connection was lost inside the one at %d", t.start, s.replay.start)
 	}
 	s.txn = t
 	return nil
 }
 
+// startOf is the offset of an event's first byte.
+func (s *stream) startOf(e event) uint64 {
+	if e.endPos > 0 {
+		return uint64(e.endPos) - uint64(e.size)
+	}
+	return s.pos
+}
+
+// beforeStart reports whether a transaction comes before the place or time that the log is to be read from.
+func (s *stream) beforeStart(t *transaction) bool {
+	return t.start < s.skipUntil || t.at.Before(s.skipBefore)
+}
+
+// replaying reports whether the transaction under way is the one that a lost connection cut.
+func (s *stream) replaying() bool {
+	return s.replay.applied > 0 && s.txn.id == s.replay.id && (s.txn.id.is || s.txn.start == s.replay.start)
+}
+
 // commit ends a transaction.
 func (s *stream) commit() error {
 	t := s.txn
+	if s.replaying() {
+		if t.applied < s.replay.applied {
+			return s.refuse("the transaction has %d rows of the table now, %d were read before the connection was lost", t.applied, s.replay.applied)
+		}
+		s.replay = transaction{}
+	}
 	s.txn = transaction{}
-	s.replay = transaction{}
 	h := s.hand
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,12 +267,15 @@ func (s *stream) commit() error {
 	}
 	s.doneFile, s.donePos = s.file, s.pos
 	f := h.fill
-	f.boundary, f.moved = true, true
+	f.moved = true
+	// Another replica may log transactions in another order: as long as the cut one has not come again, there is no point
+	// to resume from.
+	f.boundary = s.replay.applied == 0
 	if t.applied > 0 {
 		f.at = t.at
 		signal(h.ready)
 	}
-	if s.src.atEnd(s) {
+	if s.src.atEnd(s) && f.boundary {
 		h.err = io.EOF
 		signal(h.ready)
 		return io.EOF
@@ -261,18 +284,20 @@ func (s *stream) commit() error {
 }
 
 // advance moves the position over events between transactions.
-func (s *stream) advance() {
+func (s *stream) advance() error {
 	s.hand.mu.Lock()
 	defer s.hand.mu.Unlock()
 	if s.doneFile == s.file && s.donePos == s.pos {
-		return
+		return nil
 	}
 	s.doneFile, s.donePos = s.file, s.pos
 	s.hand.fill.moved = true
-	if s.src.atEnd(s) && s.hand.err == nil {
+	if s.src.atEnd(s) && s.replay.applied == 0 {
 		s.hand.err = io.EOF
 		signal(s.hand.ready)
+		return io.EOF
 	}
+	return nil
 }
 
 // previous takes the list of transactions before a file. It matters when reading begins at a file, not at a set.
@@ -303,9 +328,9 @@ func (s *stream) query(e event) error {
 	case head == "BEGIN":
 		s.txn.open, s.txn.begun = true, true
 		if s.txn.start == 0 && e.endPos > 0 { // servers without GTID events
-			s.txn.start = uint64(e.endPos) - uint64(e.size)
+			s.txn.start = s.startOf(e)
 			s.txn.at = time.Unix(int64(e.time), 0)
-			s.txn.skip = s.txn.start < s.skipUntil || s.txn.at.Before(s.skipBefore)
+			s.txn.skip = s.beforeStart(&s.txn)
 		}
 		return nil
 	case head == "COMMIT":
@@ -361,7 +386,10 @@ func (s *stream) tableMap(e event) error {
 	if err != nil {
 		return fmt.Errorf("%w (at %s)", err, s.where())
 	}
-	s.maps[id], s.decoder = w, w
+	s.maps[id] = w
+	s.hand.mu.Lock()
+	s.decoder = w
+	s.hand.mu.Unlock()
 	return nil
 }
 
@@ -381,10 +409,6 @@ func (s *stream) rows(e event) error {
 	if err != nil {
 		return s.refuse("a rows event that can't be read (%v)", err)
 	}
-	s.txn.applied++
-	if s.txn.applied <= s.replay.applied {
-		return nil // taken before the connection was lost
-	}
 	h := s.hand
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -393,18 +417,40 @@ func (s *stream) rows(e event) error {
 	}
 	f := h.fill
 	from := f.batch.N
-	if _, err := w.dec.AppendRows(f.batch, w.tm, &re); err != nil {
+	n, err := w.dec.AppendRows(f.batch, w.tm, &re)
+	if err != nil {
 		f.batch.Reset()
 		if !errors.Is(err, cdc.ErrRefused) {
 			err = fmt.Errorf("%w: %w", err, cdc.ErrRefused)
 		}
 		return fmt.Errorf("%w (at %s)", err, s.where())
 	}
+	was := s.txn.applied
+	s.txn.applied += n
+	if s.replaying() && was < s.replay.applied {
+		taken := min(n, s.replay.applied-was) // before the connection was lost
+		dropRows(f.batch, from, taken*(f.batch.N-from)/n)
+	}
+	if f.batch.N == from {
+		return nil
+	}
 	f.boundary = false
 	if re.Kind == row.UpdateAfter {
 		splitKeyChanges(f.batch, from, w.key)
 	}
 	return nil
+}
+
+// dropRows removes n rows of a batch from row from on.
+func dropRows(b *row.Batch, from, n int) {
+	if from+n < b.N {
+		rest := row.NewBatch(b.Type)
+		rest.AppendRange(b, from+n, b.N)
+		b.Truncate(from)
+		b.AppendRange(rest, 0, rest.N)
+		return
+	}
+	b.Truncate(from)
 }
 
 // splitKeyChanges turns updates that change the key, pairs from row from on, into a delete and an insert.
@@ -489,10 +535,12 @@ func (s *stream) decompress(body []byte) ([]byte, error) {
 
 // cut notes that the connection was lost and forgets what belonged to it.
 func (s *stream) cut() {
-	if s.txn.open && s.txn.applied > 0 {
-		applied := max(s.txn.applied, s.replay.applied)
+	switch {
+	case !s.txn.open || s.txn.applied == 0:
+	case s.replaying():
+		s.replay.applied = max(s.txn.applied, s.replay.applied)
+	case s.replay.applied == 0:
 		s.replay = s.txn
-		s.replay.applied = applied
 	}
 	s.txn = transaction{}
 	clear(s.maps)

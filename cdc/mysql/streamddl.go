@@ -23,6 +23,9 @@ func (s *stream) statement(q statement) error {
 		return nil
 	}
 	for _, st := range ddl.Parse(q.text, q.db, q.sqlMode) {
+		if st.IsDML() {
+			s.src.log.Warn("passing over a change that was logged as a statement and doesn't name the table; if it changes the table by a trigger, view or function, that is lost", "statement", st.Text, "position", s.where())
+		}
 		switch e := st.Effect(ddl.Name{Database: s.src.cfg.Database, Table: s.src.cfg.Table}); e.Kind {
 		case ddl.Refused:
 			return s.refuse("the statement %q can't be applied (%s)", st.Text, e.Reason)
