@@ -69,6 +69,8 @@ type Commit struct {
 	own    ownCommit       // the newest snapshot of our user that we know
 	fenced bool            // own is all that our user may have done
 	watch  *cachedSnapshot // all up to this one have been searched for snapshots of our user
+	// pending is what an earlier call published without learning the outcome: it may be there, or still appear.
+	pending *publication
 }
 
 // ownCommit identifies a snapshot of our commit user; id 0: there is none.
@@ -124,25 +126,34 @@ func (c *Commit) FilterCommitted(ctx context.Context, ids []int64) ([]int64, err
 // A committable whose identifier our user has committed already isn't committed again: the snapshot that holds it, or the
 // user's newest one if that can't be told, is returned. So Commit may be repeated after any error.
 //
-// On errors.Is(err, ErrConflict), ErrFenced and most others, nothing of the failed part became visible and the caller may
-// delete the part's data files. After ErrUnknownOutcome nothing must be deleted. If the APPEND snapshot was made and the
-// COMPACT one failed, both are returned: the snapshot and the error.
+// On errors.Is(err, ErrConflict), ErrFenced and most others, nothing of the failed part became visible, nor will it, and the
+// caller may delete the part's data files. After ErrUnknownOutcome nothing must be deleted; committing the same again finds
+// out. If the APPEND snapshot was made and the COMPACT one failed, both are returned: the snapshot and the error.
 func (c *Commit) Commit(ctx context.Context, x Committable) (*Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	parts, err := c.parts(&x)
 	if err != nil {
-		return nil, fmt.Errorf("committing %d of %s: %w", x.ID, c.user, err)
+		return nil, fmt.Errorf("committing %d of %s: %w", x.ID, c.user, c.stillUnknown(x.ID, err))
 	}
 	var last *Snapshot
 	for _, p := range parts {
 		s, err := c.commitPart(ctx, p)
+		err = c.stillUnknown(x.ID, err)
 		if err != nil {
 			return last, fmt.Errorf("committing %s %d of %s to %s: %w", p.kind, x.ID, c.user, c.t.path, err)
 		}
 		last = s
 	}
 	return last, nil
+}
+
+// stillUnknown adds to an error that an earlier call for the same identifier left things open.
+func (c *Commit) stillUnknown(id int64, err error) error {
+	if err != nil && c.pending != nil && c.pending.snapshot.CommitIdentifier == id && !errors.Is(err, ErrUnknownOutcome) {
+		return fmt.Errorf("%w: snapshot %d of an earlier attempt: %w", ErrUnknownOutcome, c.pending.snapshot.ID, err)
+	}
+	return err
 }
 
 // commitPart makes one snapshot, with as many attempts as it takes and options allow.
@@ -154,7 +165,13 @@ func (c *Commit) commitPart(ctx context.Context, p *part) (*Snapshot, error) {
 		return nil, err
 	}
 	a := &attempts{c: c, part: p, w: w, rules: mergeRulesOf(o)}
+	if x := c.pending; x != nil && x.snapshot.CommitIdentifier == p.id && x.snapshot.CommitKind == p.kind {
+		a.last, c.pending = x, nil
+	}
 	s, err := c.retry(ctx, a, start, o)
+	if a.last != nil && errors.Is(err, ErrUnknownOutcome) {
+		c.pending = a.last
+	}
 	if err == nil && a.reused {
 		a.cleanUp(ctx) // another instance's files made the snapshot
 	}

@@ -113,8 +113,16 @@ func (a *attempts) forgetLast(ctx context.Context, latest *cachedSnapshot) error
 			return fmt.Errorf("%w: snapshot %d of %s", ErrUnknownOutcome, a.last.snapshot.ID, a.c.t.path)
 		}
 	}
-	a.last = nil
+	a.lost()
 	return nil
+}
+
+// lost records that the last publication certainly isn't there and won't be.
+func (a *attempts) lost() {
+	if a.last != nil {
+		a.w.created = append(a.w.created, a.last.uses...) // it may be of an earlier call
+		a.last = nil
+	}
 }
 
 // hasLost reports whether the id of a publication is taken by a snapshot that isn't it.
@@ -325,6 +333,9 @@ func (a *attempts) publish(ctx context.Context, p *publication) (*Snapshot, erro
 		cached := &cachedSnapshot{Snapshot: p.snapshot, raw: p.data}
 		t.meta.setLastSeen(cached)
 		a.c.watch = cached
+		if x := a.c.pending; x != nil && x.snapshot.ID <= p.snapshot.ID {
+			a.c.pending = nil // all ids up to ours are taken, and none by it
+		}
 		return a.succeed(ctx, p.snapshot), nil
 	case err == nil:
 		// Others took the id, or it was us and the storage tried twice: the next look tells.
@@ -368,11 +379,9 @@ func (a *attempts) giveUp(ctx context.Context, cause error) (*Snapshot, error) {
 	switch {
 	case err == nil && s.UUID == p.snapshot.UUID:
 		return a.succeed(ctx, s.Snapshot), nil
-	case err == nil:
-		a.last = nil
+	case err == nil, !p.unknown && errors.Is(err, fs.ErrNotExist):
+		a.lost()
 		return nil, cause
-	case !p.unknown && errors.Is(err, fs.ErrNotExist):
-		return nil, cause // nothing was published
 	}
 	return nil, fmt.Errorf("%w: snapshot %d of %s: %w", ErrUnknownOutcome, p.snapshot.ID, a.c.t.path, cause)
 }

@@ -28,6 +28,11 @@ func (c *Commit) inspect(ctx context.Context, latest *cachedSnapshot, a *attempt
 				c.watch = latest
 				return s.Snapshot, nil
 			}
+			if c.pending != nil && c.pending.snapshot.UUID == s.UUID {
+				c.own = ownCommit{s.ID, s.CommitIdentifier, s.CommitKind, s.Snapshot}
+				c.pending = nil
+				break // nothing before it can be another's, as it was checked when it was made
+			}
 			if c.fenced {
 				return nil, fmt.Errorf("%w: snapshot %d with identifier %d is of our commit user, but made by somebody else",
 					ErrFenced, s.ID, s.CommitIdentifier)

@@ -175,7 +175,7 @@ func TestFencingToleratesExpiryAndSeesRollback(t *testing.T) {
 
 // Two writers and a compactor work on one table whose storage loses replies and drops publications.
 func TestCommittersRace(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { raceOnce(t, seed) })
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -305,6 +306,82 @@ func TestUnresolvedOutcomeDeletesNothing(t *testing.T) {
 	require.Equal(t, int64(2), s.ID)
 }
 
+// What happened stays unknown as long as the storage is away, and is found out by committing the same again, even by a
+// guarding Commit.
+func TestUnknownOutcomeIsFoundOutLater(t *testing.T) {
+	for name, how := range map[string]faultfs.How{"it happened": faultfs.ReplyLost, "it did not": faultfs.Lost} {
+		for _, guard := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " ", guard), func(t *testing.T) {
+				f := faultfs.New(mem.New(), nil)
+				f.FailWith(fs.ErrTransient)
+				tab := testTable(t, f, Options{"commit.max-retries": "2"})
+				c := tab.NewCommit("u", nil)
+				if guard {
+					c.Resume(0, 0)
+				}
+				mustCommit(t, c, 1, appendOf("x", 0, testFile("a", 0, 0, 9)))
+				published := false
+				away := func(call faultfs.Call) faultfs.How {
+					switch {
+					case published:
+						return faultfs.Lost
+					case isPublish(call):
+						published = true
+						return how
+					}
+					return faultfs.OK
+				}
+				f.Set(away)
+				x := Committable{ID: 2, Messages: []CommitMessage{appendOf("x", 0, testFile("b", 0, 0, 9))}}
+				for range 3 {
+					_, err := c.Commit(t.Context(), x)
+					require.ErrorIs(t, err, ErrUnknownOutcome)
+				}
+				f.Set(nil)
+				s, err := c.Commit(t.Context(), x)
+				require.NoError(t, err)
+				require.Equal(t, int64(2), s.ID)
+				require.Equal(t, int64(3), mustCommit(t, c, 3, appendOf("x", 0, testFile("c", 0, 0, 9))).ID)
+				require.Equal(t, []string{"x/0/a@0", "x/0/b@0", "x/0/c@0"}, liveFiles(t, tab, Filter{}))
+				requireNoOrphans(t, tab)
+			})
+		}
+	}
+	t.Run("somebody else took the id", func(t *testing.T) {
+		f := faultfs.New(mem.New(), nil)
+		tab := testTable(t, f, Options{"commit.max-retries": "0"})
+		c := tab.NewCommit("u", nil)
+		f.Set(faultfs.Nth(1, faultfs.Lost, isPublish))
+		x := Committable{ID: 1, Messages: []CommitMessage{appendOf("x", 0, testFile("a", 0, 0, 9))}}
+		_, err := c.Commit(t.Context(), x)
+		require.ErrorIs(t, err, ErrUnknownOutcome)
+		mustCommit(t, tab.NewCommit("other", nil), 1)
+		s, err := c.Commit(t.Context(), x)
+		require.NoError(t, err)
+		require.Equal(t, int64(2), s.ID)
+		requireNoOrphans(t, tab)
+	})
+	t.Run("a later commit goes first", func(t *testing.T) {
+		f := faultfs.New(mem.New(), nil)
+		tab := testTable(t, f, Options{"commit.max-retries": "0"})
+		c := tab.NewCommit("u", nil)
+		c.Resume(0, 0)
+		f.Set(func(call faultfs.Call) faultfs.How {
+			if isPublish(call) {
+				return faultfs.ReplyLost
+			}
+			if call.Op == faultfs.OpOpen && call.Path == tab.snapshotPath(1) {
+				return faultfs.Before
+			}
+			return faultfs.OK
+		})
+		_, err := c.Commit(t.Context(), Committable{ID: 1, Messages: []CommitMessage{appendOf("x", 0, testFile("a", 0, 0, 9))}})
+		require.ErrorIs(t, err, ErrUnknownOutcome)
+		f.Set(nil)
+		require.Equal(t, int64(2), mustCommit(t, c, 2).ID)
+	})
+}
+
 func TestCancelledCommitLooksOnceMore(t *testing.T) {
 	for _, happens := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -329,6 +406,10 @@ func TestCancelledCommitLooksOnceMore(t *testing.T) {
 }
 
 func TestHintFailureIsNoCommitFailure(t *testing.T) {
+	synctest.Test(t, hintFailure) // there are pauses between the tries
+}
+
+func hintFailure(t *testing.T) {
 	f := faultfs.New(mem.New(), nil)
 	tab := testTable(t, f, nil)
 	f.Set(func(c faultfs.Call) faultfs.How {
