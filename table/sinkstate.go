@@ -21,6 +21,89 @@ type SinkState struct {
 	SnapshotID int64  `json:"snapshot"`
 	Position   string `json:"position"`
 	TimeMillis int64  `json:"timeMillis"`
+	// Pending is a commit that was about to be made, nil when its outcome is known.
+	Pending *PendingCommit `json:"pending,omitempty"`
+}
+
+// PendingCommit is a commit that was about to be made, with what tells later whether it was: sequence numbers of a bucket
+// only grow, so that the bucket has rows up to MaxSeq or none of the commit's.
+type PendingCommit struct {
+	Identifier int64  `json:"identifier"`
+	Position   string `json:"position"`
+	Partition  []byte `json:"partition"`
+	Bucket     int32  `json:"bucket"`
+	MaxSeq     int64  `json:"maxSeq"`
+}
+
+// NewPendingCommit describes c, whose position is the property of that name. It is nil for a commit without rows.
+func NewPendingCommit(c *Committable, property string) *PendingCommit {
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		for k := range m.Data.New {
+			return &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: m.Data.New[k].MaxSeq}
+		}
+	}
+	return nil
+}
+
+// FindSinkState returns how far a job has come, nil when it never committed: from its newest snapshot, whose property of the
+// given name is the position, and from its state file, whichever is newer.
+func (t *Table) FindSinkState(ctx context.Context, user, property string) (*SinkState, error) {
+	file, err := t.ReadSinkState(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.LatestOf(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	if s != nil {
+		// A snapshot of the file's commit would be newer than s: when the file is ahead, the table was rolled back since.
+		if file == nil || file.Identifier != s.CommitIdentifier {
+			return &SinkState{User: user, Identifier: s.CommitIdentifier, SnapshotID: s.ID, Position: s.Properties[property]}, nil
+		}
+		file.Pending = nil
+		return file, nil
+	}
+	if file == nil {
+		return nil, nil
+	}
+	latest, err := t.Latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if file.SnapshotID > 0 && (latest == nil || latest.ID < file.SnapshotID) {
+		return nil, fmt.Errorf("%w: the table was rolled back to before the commits of job %s; remove %s to read its source anew", ErrOption, user, t.sinkStatePath(user))
+	}
+	if file.Pending == nil {
+		return file, nil
+	}
+	done, err := t.wasCommitted(ctx, file.Pending)
+	if err != nil {
+		return nil, err
+	}
+	if done {
+		file.Identifier, file.Position = file.Pending.Identifier, file.Pending.Position
+	}
+	file.Pending = nil
+	return file, nil
+}
+
+// wasCommitted tells whether a commit whose snapshot may have expired was made.
+func (t *Table) wasCommitted(ctx context.Context, p *PendingCommit) (bool, error) {
+	s, err := t.Latest(ctx)
+	if err != nil || s == nil {
+		return false, err
+	}
+	for e, err := range t.Scan(ctx, s, Filter{Partition: p.Partition, Bucket: &p.Bucket}) {
+		if err != nil {
+			return false, err
+		}
+		if e.File.MaxSeq >= p.MaxSeq {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (t *Table) sinkStatePath(user string) string { return fs.Join(t.path, "paimon-go", user+".json") }

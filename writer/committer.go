@@ -45,7 +45,11 @@ func (w *Writer) commit(c *checkpoint) {
 		if f := w.cfg.Listener.CommitStart; f != nil {
 			f(info)
 		}
-		info.Snapshot, err = w.committer.Commit(w.ctx, table.Committable{ID: c.id, Properties: c.props, Messages: messages})
+		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages}
+		if f := w.cfg.BeforeCommit; f != nil {
+			f(w.ctx, &x)
+		}
+		info.Snapshot, err = w.committer.Commit(w.ctx, x)
 		switch {
 		case err == nil:
 			w.parts.committed(info.Snapshot.ID)

@@ -1,9 +1,11 @@
 package writer
 
 import (
+	"context"
 	"runtime"
 
 	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
 )
 
 // Config is what a Writer may be told besides the table's options. The zero value works for a table that one process
@@ -19,13 +21,16 @@ type Config struct {
 	Memory *lsm.Budget
 	// Shards overrides sink.parallelism; 0: that option, else the number of CPUs, at most 2.
 	Shards int
-	// FlushWorkers is the number of goroutines that sort, spill and write files; 0: the number of CPUs, at least 2 and at
-	// most 8.
+	// Pool sorts, spills and writes files; nil: the Writer has one of its own. Programs with many tables share one.
+	Pool *Pool
+	// FlushWorkers is the number of goroutines of a pool of its own; 0: the number of CPUs, at least 2 and at most 8.
 	FlushWorkers int
 	// SpillDirs are local directories for spilled rows; none: the system's temporary directory.
 	SpillDirs []string
 	// InFlight is the most checkpoints that are not committed yet; Checkpoint waits for a place. 0: 4.
 	InFlight int
+	// BeforeCommit is called with what is about to be committed, on the goroutine that calls Listener.CommitEnd.
+	BeforeCommit func(ctx context.Context, c *table.Committable)
 	// Listener is told what happens.
 	Listener Listener
 }

@@ -56,6 +56,9 @@ type job struct {
 	state  *table.SinkState // where to go on, nil at a first start
 	resume writer.Resume
 	newest atomic.Int64 // our newest snapshot
+	// saved is what the state file says without a pending commit. The committing goroutine has it, except while the writer
+	// has nothing to commit.
+	saved table.SinkState
 }
 
 // syncTable runs mysql_sync_table.
@@ -160,6 +163,9 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	j.newest.Store(j.resume.SnapshotID)
+	if j.state != nil {
+		j.saved = *j.state
+	}
 	metrics := newMetrics(j)
 	dynamic := table.Options{}
 	if j.table.Options().Enum(table.KeyChangelogProducer) != "input" {
@@ -170,7 +176,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	j.table = t
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics)})
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit})
 	if err != nil {
 		return err
 	}
@@ -210,24 +216,10 @@ func (j *job) openTable(ctx context.Context) error {
 		return err
 	}
 	j.table = t
-	s, err := t.LatestOf(ctx, j.user)
-	if err != nil {
+	if j.state, err = t.FindSinkState(ctx, j.user, cdc.PropertyPosition); err != nil {
 		return err
 	}
-	if j.state, err = t.ReadSinkState(ctx, j.user); err != nil {
-		return err
-	}
-	if s != nil {
-		j.resume = writer.Resume{SnapshotID: s.ID, Identifier: s.CommitIdentifier}
-		// The file may be behind (a crash right after the commit) or ahead (the table was rolled back): the snapshot wins. With
-		// the same identifier the file is newer: nothing came since, and the source was quiet.
-		if pos := s.Properties[cdc.PropertyPosition]; pos != "" && (j.state == nil || j.state.Identifier != s.CommitIdentifier) {
-			if j.state != nil && j.state.Identifier > s.CommitIdentifier {
-				j.log.Warn("the table is behind its last known commit (was it rolled back?); going on from its snapshot", "snapshot", s.ID, "identifier", s.CommitIdentifier, "known", j.state.Identifier)
-			}
-			j.state = &table.SinkState{User: j.user, Identifier: s.CommitIdentifier, SnapshotID: s.ID, Position: pos}
-		}
-	} else if j.state != nil {
+	if j.state != nil {
 		j.resume = writer.Resume{SnapshotID: j.state.SnapshotID, Identifier: j.state.Identifier}
 	}
 	return nil
@@ -399,9 +391,24 @@ func (j *job) optionChanges() []table.SchemaChange {
 	return changes
 }
 
-// savePosition keeps the position beside the table.
+// savePosition keeps the position beside the table while the source gives no rows.
 func (j *job) savePosition(ctx context.Context, id int64, position string) error {
-	return j.table.WriteSinkState(ctx, table.SinkState{User: j.user, Identifier: id, SnapshotID: j.newest.Load(), Position: position})
+	j.saved = table.SinkState{User: j.user, Identifier: id, SnapshotID: j.newest.Load(), Position: position}
+	return j.table.WriteSinkState(ctx, j.saved)
+}
+
+// beforeCommit notes beside the table what is about to be committed, so that a restart knows whether it was, even when the
+// snapshot has expired by then. It runs on the committing goroutine, as does what happens after a commit.
+func (j *job) beforeCommit(ctx context.Context, c *table.Committable) {
+	state := j.saved
+	state.User, state.Pending = j.user, table.NewPendingCommit(c, cdc.PropertyPosition)
+	j.writeState(ctx, state)
+}
+
+func (j *job) writeState(ctx context.Context, state table.SinkState) {
+	if err := j.table.WriteSinkState(ctx, state); err != nil && ctx.Err() == nil {
+		j.log.Warn("the position is in the snapshots, but not in the state file beside the table", "error", err)
+	}
 }
 
 // listener keeps the state file with each commit, and the metrics.
@@ -415,10 +422,8 @@ func (j *job) listener(ctx context.Context, m *metrics) writer.Listener {
 		}
 		j.log.Debug("committed", "snapshot", c.Snapshot.ID, "epoch", c.ID, "files", c.Files, "ms", c.Duration.Milliseconds())
 		j.newest.Store(c.Snapshot.ID)
-		state := table.SinkState{User: j.user, Identifier: c.ID, SnapshotID: c.Snapshot.ID, Position: c.Snapshot.Properties[cdc.PropertyPosition]}
-		if err := j.table.WriteSinkState(ctx, state); err != nil && ctx.Err() == nil {
-			j.log.Warn("the position is in the snapshot, but not in the state file beside the table", "error", err)
-		}
+		j.saved = table.SinkState{User: j.user, Identifier: c.ID, SnapshotID: c.Snapshot.ID, Position: c.Snapshot.Properties[cdc.PropertyPosition]}
+		j.writeState(ctx, j.saved)
 	}
 	return l
 }
