@@ -35,7 +35,8 @@ type Output struct {
 	FanIn int
 }
 
-// Flusher is the scratch memory of one worker that flushes and spills. Not safe for concurrent use.
+// Flusher is the scratch memory of one worker that flushes and spills, for any number of tables. Not safe for concurrent
+// use.
 type Flusher struct {
 	codec   *recordCodec // that the scratch is for
 	sorter  recordSorter
@@ -121,7 +122,7 @@ func (s *Sealed) Discard() table.DataIncrement {
 // use makes the scratch fit for the records of a codec.
 func (f *Flusher) use(c *recordCodec) {
 	if f.codec != c {
-		*f = Flusher{codec: c}
+		f.codec = c
 		f.files.out, f.files.raw = NewKeyValues(c.typ), NewKeyValues(c.typ)
 		f.files.reducer.first = NewKeyValues(c.typ)
 	}

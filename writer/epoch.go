@@ -80,6 +80,7 @@ type flushJob struct {
 
 func (j *flushJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
+	defer w.jobs.Done()
 	inc, err := j.sealed.Flush(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
 	w.unsealed(j.bytes)
 	info := FlushInfo{Partition: j.bucket.part.bytes, Bucket: j.bucket.id, Files: len(inc.New), Changelogs: len(inc.Changelog), Err: err}
@@ -127,6 +128,7 @@ type spillJob struct {
 
 func (j *spillJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
+	defer w.jobs.Done()
 	s, err := j.part.Spill(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
 	w.unsealed(j.bytes)
 	if s.Rows == 0 && err == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/paimon-go/paimon-go/lsm"
 )
 
-// pool runs jobs on a fixed number of workers, first come first served. Its queue has no bound of its own: the memory
-// that jobs hold is bounded by the budget, and their number by that of the buckets with rows.
-type pool struct {
+// Pool is the goroutines that sort, spill and write files, first come first served. Writers may share one. Its queue has no
+// bound of its own: the memory that jobs hold is bounded by the budget, and their number by that of the buckets with rows.
+type Pool struct {
 	mu     sync.Mutex
 	ready  sync.Cond
 	jobs   []job // guarded by mu; from head on
@@ -20,8 +20,9 @@ type pool struct {
 // job is one piece of work; f is the worker's scratch memory.
 type job interface{ run(f *lsm.Flusher) }
 
-func newPool(workers int) *pool {
-	p := &pool{}
+// NewPool starts a pool. It must be closed after the writers that share it.
+func NewPool(workers int) *Pool {
+	p := &Pool{}
 	p.ready.L = &p.mu
 	for range workers {
 		p.done.Go(p.work)
@@ -29,7 +30,7 @@ func newPool(workers int) *pool {
 	return p
 }
 
-func (p *pool) work() {
+func (p *Pool) work() {
 	var f lsm.Flusher
 	for {
 		p.mu.Lock()
@@ -51,21 +52,21 @@ func (p *pool) work() {
 }
 
 // submit queues a job. It never blocks.
-func (p *pool) submit(j job) {
+func (p *Pool) submit(j job) {
 	p.mu.Lock()
 	p.jobs = append(p.jobs, j)
 	p.mu.Unlock()
 	p.ready.Signal()
 }
 
-func (p *pool) depth() int64 {
+func (p *Pool) depth() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int64(len(p.jobs) - p.head)
 }
 
-// close waits until the jobs queued so far have run and the workers have ended.
-func (p *pool) close() {
+// Close waits until the jobs queued so far have run and the workers have ended.
+func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()

@@ -151,7 +151,7 @@ func (s *shard) sealLargest() {
 		n := p.Bytes()
 		target -= n
 		s.w.counters.sealed.Add(n)
-		s.w.pool.submit(&spillJob{s.w, s.gen, b, p, n})
+		s.w.submit(&spillJob{s.w, s.gen, b, p, n})
 	}
 	clear(s.largest)
 	s.publish()
@@ -168,7 +168,7 @@ func (s *shard) barrier(e *Pending) {
 		}
 		e.pending.Add(1)
 		s.w.counters.sealed.Add(n)
-		s.w.pool.submit(&flushJob{s.w, s.gen, e, b, sealed, n})
+		s.w.submit(&flushJob{s.w, s.gen, e, b, sealed, n})
 	}
 	s.dirty = s.dirty[:0]
 	s.publish()

@@ -27,12 +27,14 @@ type Writer struct {
 	force     bool        // commit.force-create-snapshot
 	budget    *lsm.Budget // of this table
 	spill     *lsm.SpillStore
-	pool      *pool
+	pool      *Pool
+	ownPool   bool
 	shards    []*shard
 	counters  counters
 	ctx       context.Context // of everything in the background; ended by Close and by the first error
 	cancel    context.CancelCauseFunc
 	running   sync.WaitGroup // shards
+	jobs      sync.WaitGroup // in the pool
 	commits   sync.WaitGroup // the committer
 	detach    func()
 	spare     chan *sharedBatch
@@ -118,7 +120,9 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	w.pool = newPool(cfg.flushWorkers())
+	if w.pool = cfg.Pool; w.pool == nil {
+		w.pool, w.ownPool = NewPool(cfg.flushWorkers()), true
+	}
 	for range shards {
 		s := newShard(w, gen)
 		w.shards = append(w.shards, s)
@@ -189,111 +193,6 @@ func (w *Writer) Write(ctx context.Context, b *row.Batch) error {
 	w.counters.rows.Add(int64(b.N))
 	w.counters.dropped.Add(int64(b.N - kept))
 	return nil
-}
-
-// copy returns a copy of b whose memory counts.
-func (w *Writer) copy(ctx context.Context, b *row.Batch) (*sharedBatch, error) {
-	n := int64(b.Bytes())
-	if err := w.take(ctx, n); err != nil {
-		return nil, err
-	}
-	w.inFlight.Add(1)
-	var sb *sharedBatch
-	select {
-	case sb = <-w.spare:
-	default:
-	}
-	if sb == nil || sb.gen != w.gen {
-		sb = &sharedBatch{w: w, gen: w.gen, batch: *row.NewBatch(w.gen.typ)}
-	}
-	sb.bytes = n
-	sb.batch.Reset()
-	sb.batch.Kinds = append(sb.batch.Kinds, w.router.kinds...)
-	defaults := w.gen.defaults
-	for c := range sb.batch.Cols {
-		dst, src := &sb.batch.Cols[c], &b.Cols[c]
-		if len(defaults) > 0 && defaults[0].column == c {
-			if src.HasNulls() {
-				defaults[0].appendColumn(dst, src)
-			}
-			defaults = defaults[1:]
-		}
-		if dst.N == 0 {
-			dst.AppendRange(src, 0, b.N)
-		}
-	}
-	sb.batch.N = b.N
-	return sb, nil
-}
-
-// take takes memory for a batch. One batch is taken in any case: the caller has it in memory already.
-func (w *Writer) take(ctx context.Context, n int64) error {
-	if w.budget.TryTake(n) {
-		return nil
-	}
-	start := time.Now()
-	defer func() { w.stalled("write", start) }()
-	for {
-		freed := w.budget.Freed()
-		if w.budget.TryTake(n) {
-			return nil
-		}
-		if w.inFlight.Load() == 0 {
-			w.budget.Take(n)
-			return nil
-		}
-		w.press(n)
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-w.ctx.Done():
-			return context.Cause(w.ctx)
-		}
-	}
-}
-
-// send hands the batch to the shards that have rows of it.
-func (w *Writer) send(ctx context.Context, sb *sharedBatch) error {
-	refs := int32(1) // ours
-	for i := range w.shards {
-		if sb.first[i] < sb.first[i+1] {
-			refs++
-		}
-	}
-	sb.refs.Store(refs)
-	defer sb.release()
-	for i, s := range w.shards {
-		groups := sb.groups[sb.first[i]:sb.first[i+1]]
-		if len(groups) == 0 {
-			continue
-		}
-		if err := w.post(ctx, s, message{batch: sb, groups: groups}); err != nil {
-			sb.refs.Add(-(refs - 1)) // the shards that were not sent it
-			return err
-		}
-		refs--
-	}
-	return nil
-}
-
-// post queues a message. An error leaves the shards at different rows, so it ends the writer.
-func (w *Writer) post(ctx context.Context, s *shard, m message) error {
-	select {
-	case s.queue <- m:
-		return nil
-	default:
-	}
-	select {
-	case s.queue <- m:
-		return nil
-	case <-ctx.Done():
-		err := fmt.Errorf("interrupted while waiting for memory, rows were taken in part: %w", context.Cause(ctx))
-		w.fail(err)
-		return err
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
-	}
 }
 
 // Barrier ends an epoch: the rows so far are sealed, and flushed while later rows go on into fresh memory. It returns at
@@ -485,7 +384,10 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.commits.Wait()
 	w.cancel(errClosed) // spills of rows that nobody wants
 	w.running.Wait()
-	w.pool.close()
+	w.jobs.Wait()
+	if w.ownPool {
+		w.pool.Close()
+	}
 	for _, e := range w.carry { // flushed for a checkpoint that never came
 		messages, _ := e.collect()
 		w.remove(messages)
@@ -495,40 +397,4 @@ func (w *Writer) Close(ctx context.Context) error {
 		_ = w.spill.Close() // scratch
 	}
 	return w.Err()
-}
-
-// activeBytes returns the memory of rows that could be sealed.
-func (w *Writer) activeBytes() int64 {
-	var n int64
-	for _, s := range w.shards {
-		n += s.active.Load()
-	}
-	return n
-}
-
-// press makes room for n bytes, unless so much is on its way out that spilling more would only keep the pool from it.
-func (w *Writer) press(n int64) {
-	if w.counters.sealed.Load() < w.budget.Limit()/2 {
-		w.budget.Press(n)
-	}
-}
-
-// pressLargest asks the shard with the most rows to seal some.
-func (w *Writer) pressLargest() {
-	var (
-		best *shard
-		most int64
-	)
-	for _, s := range w.shards {
-		if a := s.active.Load(); a > most {
-			best, most = s, a
-		}
-	}
-	if best == nil {
-		return
-	}
-	select {
-	case best.poke <- struct{}{}:
-	default: // it is asked already
-	}
 }

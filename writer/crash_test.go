@@ -1,0 +1,172 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/fs/faultfs"
+	"github.com/paimon-go/paimon-go/fs/mem"
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// program is a small writing job: rounds of rows, each a checkpoint. It goes on from what its user has committed.
+type program struct {
+	states []map[string]string // contents after each checkpoint
+	acked  int                 // checkpoints whose commit was confirmed
+}
+
+const jobRounds = 3
+
+func newProgram() *program {
+	j := &program{states: []map[string]string{{}}}
+	for round := range jobRounds {
+		next := maps.Clone(j.states[round])
+		for i := range 30 {
+			k := fmt.Sprintf("%d/d%d", i*(round+1), i%2)
+			if (i+round)%5 == 0 {
+				delete(next, k)
+			} else {
+				next[k] = fmt.Sprintf("r%d", round)
+			}
+		}
+		j.states = append(j.states, next)
+	}
+	return j
+}
+
+func (j *program) batch(t *row.Type, round int) *row.Batch {
+	b := row.NewBatch(t)
+	for i := range 30 {
+		kind := row.UpdateAfter
+		if (i+round)%5 == 0 {
+			kind = row.Delete
+		}
+		appendRow(b, kind, int64(i*(round+1)), fmt.Sprintf("r%d", round), fmt.Sprintf("d%d", i%2))
+	}
+	return b
+}
+
+func (j *program) run(ctx context.Context, fsys fs.FileSystem) (err error) {
+	tbl, err := table.Open(ctx, fsys, "/w/db.db/t", nil)
+	if err != nil {
+		return err
+	}
+	s, err := tbl.LatestOf(ctx, "job")
+	if err != nil {
+		return err
+	}
+	from, resume := 0, Resume{}
+	if s != nil {
+		from, resume = int(s.CommitIdentifier), Resume{s.ID, s.CommitIdentifier}
+	}
+	j.acked = max(j.acked, from)
+	w, err := Open(ctx, tbl, Config{CommitUser: "job", Resume: &resume, FlushWorkers: 1, Shards: 1})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := w.Close(ctx); err == nil {
+			err = e
+		}
+	}()
+	for round := from; round < jobRounds; round++ {
+		if err := w.Write(ctx, j.batch(w.Type(), round)); err != nil {
+			return err
+		}
+		if err := w.Checkpoint(ctx, int64(round+1), map[string]string{"position": fmt.Sprint(round + 1)}); err != nil {
+			return err
+		}
+		if err := w.Wait(ctx); err != nil {
+			return err
+		}
+		j.acked = round + 1
+	}
+	return nil
+}
+
+// requireState checks that the table is sound and holds what it held after one of the checkpoints, acked or later.
+func (j *program) requireState(t *testing.T, fsys fs.FileSystem, orphans bool) {
+	ctx := context.Background()
+	tbl, err := table.Open(ctx, fsys, "/w/db.db/t", nil)
+	require.NoError(t, err)
+	s, err := tbl.Latest(ctx)
+	require.NoError(t, err)
+	at := 0
+	if s != nil {
+		at = int(s.CommitIdentifier)
+		require.Equal(t, fmt.Sprint(at), s.Properties["position"])
+	}
+	require.GreaterOrEqual(t, at, j.acked)
+	require.Equal(t, j.states[at], contents(t, tbl))
+	for p := range tbl.Check(ctx, nil, true, lsm.CheckFile) {
+		require.True(t, orphans && p.Severity != table.SeverityError, "%s", p)
+	}
+}
+
+func jobTable(t *testing.T) *mem.FS {
+	fsys := mem.New()
+	createTable(t, fsys, table.Spec{Fields: guideFields(), PartitionKeys: []string{"dt"}, PrimaryKeys: []string{"dt", "id"},
+		Options: table.Options{"bucket": "2", "write-only": "true", "file.format": "avro", "commit.max-retries": "2", "commit.min-retry-wait": "1 ms"}})
+	return fsys
+}
+
+// every is the step from one call to the next that fails.
+func every() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
+var hows = map[string]faultfs.How{"before": faultfs.Before, "lost": faultfs.Lost, "reply lost": faultfs.ReplyLost, "torn": faultfs.Torn}
+
+func TestCrashAtEveryCall(t *testing.T) {
+	ctx := context.Background()
+	for name, how := range hows {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n += every() {
+				inner := jobTable(t)
+				j := newProgram()
+				err := j.run(ctx, faultfs.New(inner, faultfs.CutAt(n, how)))
+				after := inner.CrashClone()
+				j.requireState(t, after, true)
+				require.NoError(t, j.run(ctx, after), "restart after a cut at call %d", n)
+				require.Equal(t, jobRounds, j.acked)
+				j.requireState(t, after, true)
+				if err == nil {
+					require.Greater(t, n, 50)
+					return
+				}
+			}
+		})
+	}
+}
+
+// One call fails and storage works on: the job either goes on, or ends and leaves only what a snapshot may refer to.
+func TestFailureOfEveryCall(t *testing.T) {
+	ctx := context.Background()
+	for name, how := range hows {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n += every() {
+				inner := jobTable(t)
+				j := newProgram()
+				ffs := faultfs.New(inner, faultfs.Nth(n, how, nil))
+				err := j.run(ctx, ffs)
+				j.requireState(t, inner, true)
+				require.NoError(t, j.run(ctx, inner), "restart after the failure of call %d", n)
+				j.requireState(t, inner, true)
+				if err == nil && len(ffs.Calls()) < n {
+					require.Greater(t, n, 50)
+					return
+				}
+			}
+		})
+	}
+}
