@@ -72,7 +72,8 @@ func getChunk(leaf *node, cfg *config, comp *compressor) *chunk {
 
 // start makes the chunk empty, for the next row group too.
 func (c *chunk) start() {
-	c.enc.reset(c.leaf, c.cfg.useDict(dotted(c.leaf.path)) && c.leaf.phys != pBoolean)
+	// Java's writer of format version 1 has no dictionaries for booleans and decimals of many digits.
+	c.enc.reset(c.leaf, c.leaf.phys != pBoolean && c.leaf.phys != pFixed && c.cfg.useDict(dotted(c.leaf.path)))
 	c.startPage()
 	c.out, c.pages, c.bounds = c.out[:0], c.pages[:0], c.bounds[:0]
 	c.total.reset()
@@ -266,7 +267,7 @@ func (c *chunk) valueSize(col *row.Column, i int32) int {
 	case pInt64, pDouble:
 		return 8
 	}
-	return c.leaf.width + fixedOverhead
+	return countedWidth(c.leaf)
 }
 
 func (c *chunk) put(v *values) {

@@ -278,8 +278,14 @@ func (e *bytesEncoder) fallBack() {
 	e.d.on, e.d.indexes = false, e.d.indexes[:0]
 }
 
-// fixedOverhead is what parquet-mr counts for the length of a value, which FIXED_LEN_BYTE_ARRAY and INT96 don't even have.
-const fixedOverhead = 4
+// countedWidth is what parquet-mr counts for a value of a fixed width: with a dictionary, which FIXED_LEN_BYTE_ARRAY doesn't
+// get, 4 more for a length that isn't there.
+func countedWidth(leaf *node) int {
+	if leaf.phys == pInt96 {
+		return leaf.width + 4
+	}
+	return leaf.width
+}
 
 // plainSize is how many bytes the values take in PLAIN form, as parquet-mr counts them.
 func plainSize(v *values, leaf *node) int {
@@ -300,7 +306,7 @@ func plainSize(v *values, leaf *node) int {
 		}
 		return n
 	}
-	return v.n * (v.width + fixedOverhead)
+	return v.n * countedWidth(leaf)
 }
 
 // rowsWithin returns how many rows from from, at most to-from and at least one, are needed to reach size PLAIN bytes.
@@ -320,7 +326,7 @@ func rowsWithin(leaf *node, c *row.Column, from, to, size int) int {
 		}
 		return lo
 	}
-	width := leaf.width + fixedOverhead
+	width := countedWidth(leaf)
 	switch leaf.phys {
 	case pBoolean:
 		return to - from
