@@ -3,6 +3,7 @@
 package lsm
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -33,14 +34,14 @@ func oracle(t *testing.T, verb string, tab *table.Table, args ...string) []strin
 
 func TestJavaReadsAndAcceptsOurFiles(t *testing.T) {
 	for _, formatID := range []string{"parquet", "avro"} {
-		for _, options := range []table.Options{
+		for i, options := range []table.Options{
 			{},
 			{"data-file.thin-mode": "true", "target-file-size": "60 kb"},
 			{"metadata.stats-mode": "none", "file.compression": "snappy"},
 			{"metadata.stats-mode": "full", "changelog-producer": "input", "metadata.stats-dense-store": "false"},
 			{"metadata.stats-mode": "counts", "metadata.stats-keep-first-n-columns": "3"},
 		} {
-			t.Run(formatID, func(t *testing.T) {
+			t.Run(fmt.Sprint(formatID, i), func(t *testing.T) {
 				tab := wideTable(t, formatID, options)
 				commit := tab.NewCommit("test", nil)
 				var seq int64
