@@ -74,6 +74,7 @@ type checker struct {
 	target *Snapshot
 
 	manifestsSeen map[string]bool
+	lastNames     []string           // the manifests of the snapshot before
 	stored        map[string]fs.Info // all files of the table, by path
 	used          map[string]bool    // paths of files that something refers to
 	filesSeen     map[string]bool    // paths of data files compared

@@ -9,11 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // testTable makes a table (p STRING, k BIGINT, v STRING), partitioned by p with key (p, k) and two buckets.
 func testTable(t testing.TB, fsys fs.FileSystem, options Options) *Table {
