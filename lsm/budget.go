@@ -14,6 +14,7 @@ import (
 type Budget struct {
 	limit  int64
 	used   atomic.Int64
+	sealed atomic.Int64 // of used, on its way out
 	parent *Budget
 
 	waiting atomic.Bool // somebody may be waiting on freed; only the root's is used
@@ -45,9 +46,20 @@ func (b *Budget) Limit() int64 {
 // Used returns the bytes taken.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Short reports whether less than a quarter is left, here or above: time to seal, before anybody has to wait.
-func (b *Budget) Short() bool {
-	return b.used.Load() > b.limit-b.limit/4 || b.parent != nil && b.parent.Short()
+// Sealed returns the bytes that are on their way out: sealed, and not written yet.
+func (b *Budget) Sealed() int64 { return b.sealed.Load() }
+
+// Seal says that n of the bytes taken are on their way out.
+func (b *Budget) Seal(n int64) {
+	for ; b != nil; b = b.parent {
+		b.sealed.Add(n)
+	}
+}
+
+// Unseal says that n bytes that were sealed have been given back, and wakes all who wait on Freed.
+func (b *Budget) Unseal(n int64) {
+	b.Seal(-n)
+	b.Free(0)
 }
 
 // TryTake takes n bytes, or nothing and reports false.
@@ -127,12 +139,30 @@ func (b *Budget) Attach(active func() int64, seal func()) (detach func()) {
 	}
 }
 
-// Press asks the owner of the most unsealed bytes to seal: of this table when the table's share is what is short, else of
-// the process. It reports false when there is nobody who could.
-func (b *Budget) Press(n int64) bool {
+// Relieve asks the owner of the most unsealed bytes to seal when less than a quarter is left, here or above, and not a
+// quarter is on its way out: early enough that nobody has to wait.
+func (b *Budget) Relieve() {
+	for ; b != nil; b = b.parent {
+		if b.used.Load() > b.limit-b.limit/4 && b.sealed.Load() < b.limit/4 {
+			b.press()
+			return
+		}
+	}
+}
+
+// Press asks the owner of the most unsealed bytes to seal because n bytes can't be had: of this table when its share is
+// what is short, else of the process. When half of that is on its way out already, sealing more would only spill what
+// could stay, and keep the pool from writing the rest; then it does nothing.
+func (b *Budget) Press(n int64) {
 	for b.parent != nil && b.used.Load()+n <= b.limit {
 		b = b.parent
 	}
+	if b.sealed.Load() < max(b.limit/2, 1) {
+		b.press()
+	}
+}
+
+func (b *Budget) press() {
 	var (
 		most int64
 		best *owner
@@ -144,9 +174,7 @@ func (b *Budget) Press(n int64) bool {
 		}
 	}
 	b.mu.Unlock()
-	if best == nil {
-		return false
+	if best != nil {
+		best.seal()
 	}
-	best.seal()
-	return true
 }

@@ -295,15 +295,29 @@ func TestBudgetCountsAtEveryLevelAndPressesTheLargestOwner(t *testing.T) {
 	require.False(t, b.TryTake(50))
 	require.EqualValues(t, 60, root.Used())
 	require.True(t, b.TryTake(40))
-	require.True(t, root.Short())
 
 	pressed := ""
 	defer a.Attach(func() int64 { return 60 }, func() { pressed = "a" })()
 	defer b.Attach(func() int64 { return 40 }, func() { pressed = "b" })()
-	require.True(t, b.Press(1)) // b has room of its own, the process has not: a holds the most
+	b.Press(1) // b has room of its own, the process has not: a holds the most
 	require.Equal(t, "a", pressed)
-	require.True(t, b.Press(41))
+	b.Press(41)
 	require.Equal(t, "b", pressed)
+	pressed = ""
+	b.Relieve() // the process is short, b isn't
+	require.Equal(t, "a", pressed)
+	pressed = ""
+	a.Seal(30)
+	b.Relieve() // enough is on its way out
+	require.Empty(t, pressed)
+	b.Press(1)
+	require.Equal(t, "a", pressed)
+	pressed = ""
+	a.Seal(20)
+	b.Press(1)
+	require.Empty(t, pressed)
+	a.Unseal(50)
+	require.Zero(t, root.Sealed())
 
 	freed := b.Freed()
 	a.Free(60)

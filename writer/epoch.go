@@ -82,7 +82,7 @@ func (j *flushJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
 	inc, err := j.sealed.Flush(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
-	w.unsealed(j.bytes)
+	w.budget.Unseal(j.bytes)
 	info := FlushInfo{Partition: j.bucket.part.bytes, Bucket: j.bucket.id, Files: len(inc.New), Changelogs: len(inc.Changelog), Err: err}
 	for i := range inc.New {
 		info.Rows += inc.New[i].RowCount
@@ -111,12 +111,6 @@ func (j *flushJob) run(f *lsm.Flusher) {
 	j.epoch.release()
 }
 
-// unsealed says that the pool is done with n bytes, and wakes those who wait for the last of them.
-func (w *Writer) unsealed(n int64) {
-	w.counters.sealed.Add(-n)
-	w.budget.Free(0)
-}
-
 // spillJob takes a part of a bucket's rows out of memory.
 type spillJob struct {
 	w      *Writer
@@ -130,7 +124,7 @@ func (j *spillJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
 	s, err := j.part.Spill(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
-	w.unsealed(j.bytes)
+	w.budget.Unseal(j.bytes)
 	if s.Rows == 0 && err == nil {
 		return // the flush of the bucket was first
 	}

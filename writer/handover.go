@@ -59,7 +59,7 @@ func (w *Writer) take(ctx context.Context, n int64) error {
 			w.budget.Take(n)
 			return nil
 		}
-		w.press(n)
+		w.budget.Press(n)
 		select {
 		case <-freed:
 		case <-ctx.Done():
@@ -120,13 +120,6 @@ func (w *Writer) activeBytes() int64 {
 		n += s.active.Load()
 	}
 	return n
-}
-
-// press makes room for n bytes, unless so much is on its way out that spilling more would only keep the pool from it.
-func (w *Writer) press(n int64) {
-	if w.counters.sealed.Load() < w.budget.Limit()/2 {
-		w.budget.Press(n)
-	}
 }
 
 // submit hands a job to the pool. The job ends with jobs.Done.

@@ -91,7 +91,6 @@ type Stats struct {
 // counters are the sources of Stats.
 type counters struct {
 	rows, dropped                         atomic.Int64
-	sealed                                atomic.Int64
 	spills, spillBytes, earlyFlushes      atomic.Int64
 	flushes, flushedRows, files, fileByte atomic.Int64
 	commits, stalls, stallNanos           atomic.Int64
@@ -104,7 +103,7 @@ func (w *Writer) Stats() Stats {
 	c := &w.counters
 	s := Stats{
 		Rows: c.rows.Load(), DroppedRows: c.dropped.Load(),
-		BufferBytes: w.budget.Used(), BufferLimit: w.budget.Limit(), SealedBytes: c.sealed.Load(),
+		BufferBytes: w.budget.Used(), BufferLimit: w.budget.Limit(), SealedBytes: w.budget.Sealed(),
 		Spills: c.spills.Load(), SpillBytes: c.spillBytes.Load(), EarlyFlushes: c.earlyFlushes.Load(),
 		Flushes: c.flushes.Load(), FlushedRows: c.flushedRows.Load(), Files: c.files.Load(), FileBytes: c.fileByte.Load(),
 		Commits: c.commits.Load(), Stalls: c.stalls.Load(), StallTime: time.Duration(c.stallNanos.Load()),

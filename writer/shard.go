@@ -98,9 +98,7 @@ func (s *shard) append(sb *sharedBatch, groups []group) {
 		}
 	}
 	s.publish()
-	if s.w.budget.Short() && s.w.counters.sealed.Load() < s.w.budget.Limit()/4 {
-		s.w.pressLargest()
-	}
+	s.w.budget.Relieve()
 }
 
 func (s *shard) publish() { s.active.Store(s.buffers.ActiveBytes()) }
@@ -116,7 +114,7 @@ func (s *shard) wait(b *bucket, sb *sharedBatch, rows []int32, seq int64) (int, 
 		}
 		n, err := b.tree.Append(&sb.batch, rows, seq)
 		s.publish()
-		if err == nil && n == 0 && s.w.activeBytes() == 0 && s.w.counters.sealed.Load() == 0 {
+		if err == nil && n == 0 && s.w.activeBytes() == 0 && s.w.budget.Sealed() == 0 {
 			n, err = 1, b.tree.AppendOne(&sb.batch, rows[0], seq) // nothing to wait for: it is larger than the budget
 			s.publish()
 		}
@@ -126,7 +124,7 @@ func (s *shard) wait(b *bucket, sb *sharedBatch, rows []int32, seq int64) (int, 
 			}
 			return n, err
 		}
-		s.w.press(1)
+		s.w.budget.Press(1)
 		select {
 		case <-freed:
 		case <-s.poke:
@@ -150,7 +148,7 @@ func (s *shard) sealLargest() {
 		p.Queue()
 		n := p.Bytes()
 		target -= n
-		s.w.counters.sealed.Add(n)
+		s.w.budget.Seal(n)
 		s.w.submit(&spillJob{s.w, s.gen, b, p, n})
 	}
 	clear(s.largest)
@@ -167,7 +165,7 @@ func (s *shard) barrier(e *Pending) {
 			continue // the writer was closed while the first row waited for memory
 		}
 		e.pending.Add(1)
-		s.w.counters.sealed.Add(n)
+		s.w.budget.Seal(n)
 		s.w.submit(&flushJob{s.w, s.gen, e, b, sealed, n})
 	}
 	s.dirty = s.dirty[:0]
