@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/paimon-go/paimon-go/format/row"
@@ -71,15 +70,6 @@ func (d *Decoder) AppendBinaryRow(dst []row.Column, packet []byte) error {
 	for _, t := range d.absent {
 		dst[t].AppendNull()
 	}
-	return nil
-}
-
-// AppendBinaryRows appends one row packet as an Insert to a batch.
-func (d *Decoder) AppendBinaryRows(dst *row.Batch, packet []byte) error {
-	if err := d.AppendBinaryRow(dst.Cols, packet); err != nil {
-		return fmt.Errorf("row %d: %w", dst.N+1, err)
-	}
-	dst.EndRow(row.Insert)
 	return nil
 }
 

@@ -74,14 +74,16 @@ type Decoder struct {
 	cols   []Column
 	target *row.Type
 	opt    ValueOptions
-	fields []field // one for each of cols; the parts that depend on the table map are set by bind
+	fields []field // one for each of cols, for the binary protocol
 	absent []int   // target positions that have no source column
 	picked []int   // columns that a SELECT gives, in order
 
-	bound   *TableMap // the map that fields are made for
-	scratch []byte
-	zone    zoneCache
-	n       Counters
+	bound       *TableMap // the map that the next two are made for
+	images      []field   // one for each column of the table map
+	imageAbsent []int     // target positions that row images have no column for
+	scratch     []byte
+	zone        zoneCache
+	n           Counters
 }
 
 // NewDecoder compiles the way from cols, all columns of a table in the order of the row image, to the fields of target,
@@ -116,7 +118,7 @@ func NewDecoder(cols []Column, target *row.Type, opt ValueOptions) (*Decoder, er
 		d.absent = append(d.absent, t)
 	}
 	for i := range cols {
-		if err := d.compile(i, &cols[i]); err != nil {
+		if err := d.compile(&d.fields[i], &cols[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -205,13 +207,13 @@ func (d *Decoder) check(tm *TableMap, e *RowsEvent) error {
 			return err
 		}
 	}
-	if e.Columns != len(d.fields) {
-		return malformed("%s.%s: a rows event has %d columns, its table map %d", tm.Schema, tm.Table, e.Columns, len(d.fields))
+	if e.Columns != len(d.images) {
+		return malformed("%s.%s: a rows event has %d columns, its table map %d", tm.Schema, tm.Table, e.Columns, len(d.images))
 	}
 	for _, bits := range [][]byte{e.Present, e.PresentAfter} {
 		if i := firstAbsent(bits, e.Columns); i >= 0 {
 			return fmt.Errorf("%s.%s: column %s is missing from a row image (binlog_row_image of that session is not FULL): %w",
-				tm.Schema, tm.Table, d.cols[i].Name, cdc.ErrRefused)
+				tm.Schema, tm.Table, d.images[i].name, cdc.ErrRefused)
 		}
 	}
 	if e.Partial {

@@ -303,3 +303,35 @@ func TestParseTypeOptions(t *testing.T) {
 	_, err = ParseTypeOptions("to-nulable")
 	require.ErrorIs(t, err, cdc.ErrUsage)
 }
+
+// TestRowsLoggedUnderAnotherDefinition: with names in the log, rows of an older table definition find their columns.
+func TestRowsLoggedUnderAnotherDefinition(t *testing.T) {
+	c := readCapture(t, "testdata/changes.txt") // id int, a varchar(9), b tinyint unsigned
+	decode := func(cols []Column, target ...row.Field) (*row.Batch, error) {
+		typ := row.NewRow(target...)
+		d, err := NewDecoder(cols, &typ, ValueOptions{})
+		require.NoError(t, err)
+		tm, err := ParseTableMap(c.events[0].body, false)
+		require.NoError(t, err)
+		e, err := ParseRows(c.events[1].kind, c.events[1].body)
+		require.NoError(t, err)
+		b := row.NewBatch(&typ)
+		_, err = d.AppendRows(b, tm, &e)
+		return b, err
+	}
+	natural := targetType(t, c.cols, TypeOptions{}).Fields
+	extra := row.Field{Name: "x", Type: row.Type{Root: row.Int, Nullable: true}}
+	added := append(columns(t, "x int"), c.cols...)
+	b, err := decode(added, append([]row.Field{extra}, natural...)...)
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"_kind":"+I","x":null,"id":1,"a":"x","b":200}`, `{"_kind":"+I","x":null,"id":2,"a":"y","b":0}`}, rowsText(b))
+
+	b, err = decode([]Column{c.cols[0], c.cols[2]}, natural[0], natural[2]) // a was dropped later
+	require.NoError(t, err)
+	require.Equal(t, `{"_kind":"+I","id":1,"b":200}`, rowsText(b)[0])
+
+	_, err = decode([]Column{c.cols[0], columns(t, "renamed varchar(9)")[0], c.cols[2]}, natural[0])
+	require.ErrorContains(t, err, "column a in the log is not in the schema, and a column of the schema is not in the log")
+	_, err = decode([]Column{c.cols[0], c.cols[2]}, natural...)
+	require.ErrorContains(t, err, "column a is in the log and in the target, but not in the schema")
+}

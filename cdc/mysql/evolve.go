@@ -22,7 +22,8 @@ type Evolution struct {
 
 // Evolve applies the changes of a statement to the columns of a table, whose default character set is charset. Added
 // columns, and changes that leave the Paimon type as it is (defaults, NOT NULL, comments, members appended to ENUM and
-// SET, character sets), are followed; a column that is dropped, renamed or gets another type is refused.
+// SET, character sets), are followed; a column that is dropped, renamed or gets another type is refused, but for
+// decimal-no-change.
 func Evolve(cols []Column, charset string, changes []ddl.Change, opt TypeOptions) (Evolution, error) {
 	e := Evolution{Columns: slices.Clone(cols), Charset: charset}
 	var added []string
@@ -137,6 +138,9 @@ func (e *Evolution) modify(ch *ddl.Change, opt TypeOptions) error {
 // sameType refuses a changed definition that gives rows another meaning: another Paimon type, another MySQL type, or
 // ENUM and SET lists in which the old members are no longer at the front, since rewritten rows are not in the log.
 func sameType(old, c *Column, opt TypeOptions) error {
+	if opt.DecimalNoChange && old.DataType == "decimal" && c.DataType == "decimal" {
+		return nil // the field stays; NewDecoder refuses what it cannot hold
+	}
 	a, err := PaimonType(*old, opt)
 	if err != nil {
 		return err

@@ -74,6 +74,17 @@ func TestEvolve(t *testing.T) {
 	}
 }
 
+func TestDecimalNoChange(t *testing.T) {
+	cols := columns(t, "d decimal(10,2)")
+	st := ddl.Parse("ALTER TABLE t MODIFY d decimal(12,2)", "d", 0)
+	e := st[0].Effect(ddl.Name{Database: "d", Table: "t"})
+	_, err := Evolve(cols, "utf8mb4", e.Changes, TypeOptions{})
+	require.ErrorContains(t, err, "column d changes from decimal(10,2) to decimal(12,2)")
+	got, err := Evolve(cols, "utf8mb4", e.Changes, TypeOptions{DecimalNoChange: true})
+	require.NoError(t, err)
+	require.Equal(t, 12, got.Columns[0].Precision)
+}
+
 func names(cols []Column) string {
 	var list []string
 	for _, c := range cols {

@@ -13,14 +13,14 @@ import (
 // apply.
 func (d *Decoder) image(dst []row.Column, p []byte) (int, error) {
 	total := len(p)
-	nb := (len(d.fields) + 7) >> 3
+	nb := (len(d.images) + 7) >> 3
 	if len(p) < nb {
 		return 0, malformed("the null bitmap is cut")
 	}
 	nulls := p[:nb]
 	p = p[nb:]
-	for i := range d.fields {
-		f := &d.fields[i]
+	for i := range d.images {
+		f := &d.images[i]
 		if nulls[i>>3]>>(i&7)&1 != 0 {
 			if f.target >= 0 {
 				if err := f.null(&dst[f.target]); err != nil {
@@ -81,7 +81,7 @@ func (d *Decoder) image(dst []row.Column, p []byte) (int, error) {
 			}
 		}
 	}
-	for _, t := range d.absent {
+	for _, t := range d.imageAbsent {
 		dst[t].AppendNull()
 	}
 	return total - len(p), nil

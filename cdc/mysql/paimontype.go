@@ -16,8 +16,10 @@ type TypeOptions struct {
 	CharToString         bool // char-to-string
 	LongtextToBytes      bool // longtext-to-bytes
 	UnsignedBigIntSigned bool // bigint-unsigned-to-bigint
-	DecimalNoChange      bool // decimal-no-change: only schema changes look at it
-	NonStringToString    bool // allow-non-string-to-string: only schema changes and existing tables look at it
+	DecimalNoChange      bool // decimal-no-change: a changed DECIMAL leaves the field as it is
+	// NonStringToString (allow-non-string-to-string) lets a field that is STRING already hold a column of another type, in
+	// the spelling of to-string. It does not let a statement change a column's type: rows rewritten by it are not in the log.
+	NonStringToString bool
 	// TimestampAsLTZ maps TIMESTAMP to TIMESTAMP_LTZ, which keeps the instant (paimon-go's own timestamp-as-ltz).
 	TimestampAsLTZ bool
 	// TimeAsString maps TIME to STRING, which holds the whole range of MySQL (the time policy "string").

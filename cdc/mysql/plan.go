@@ -3,6 +3,8 @@ package mysql
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/format/row"
@@ -107,8 +109,7 @@ func (f *field) refuse(reason string) error {
 }
 
 // compile sets what depends on the column and its target. The row image part is set by wire.
-func (d *Decoder) compile(i int, c *Column) error {
-	f := &d.fields[i]
+func (d *Decoder) compile(f *field, c *Column) error {
 	*f = field{name: c.Name, target: f.target, fam: family(c), unsigned: c.Unsigned, year: c.DataType == "year", fsp: c.Fsp, mysql: c.ColumnType}
 	if f.mysql == "" {
 		f.mysql = c.DataType
@@ -221,36 +222,93 @@ func textOp(c *charset) op {
 	return opText
 }
 
-// bind makes the fields follow a table map: its types, and its signs, character sets and lists where it has them.
+// bind makes the fields of row images follow a table map: its types, and its names, signs, character sets and lists
+// where it has them.
 func (d *Decoder) bind(tm *TableMap) error {
-	if len(tm.Columns) != len(d.cols) || len(d.cols) == 0 {
-		return fmt.Errorf("%s.%s has %d columns in the log, %d in the schema: %w", tm.Schema, tm.Table, len(tm.Columns), len(d.cols), cdc.ErrRefused)
-	}
-	if d.bound != nil && len(tm.body) > 8 && bytes.Equal(tm.body[8:], d.bound.body[8:]) {
+	if d.bound != nil && bytes.Equal(tm.body[8:], d.bound.body[8:]) {
 		d.bound = tm // only the table id changed
 		return nil
 	}
 	d.bound = nil
-	for i := range d.cols {
-		m := &tm.Columns[i]
-		if tm.HasNames && m.Name != d.cols[i].Name && d.find(m.Name) != d.find(d.cols[i].Name) {
-			return fmt.Errorf("%s.%s: column %d is %s in the log, %s in the schema: %w", tm.Schema, tm.Table, i+1, m.Name, d.cols[i].Name, cdc.ErrRefused)
-		}
-		c := d.cols[i]
-		if d.fields[i].target >= 0 {
-			if err := overlay(&c, tm, m); err != nil {
-				return fmt.Errorf("%s.%s: %w", tm.Schema, tm.Table, err)
-			}
-			if err := d.compile(i, &c); err != nil {
-				return fmt.Errorf("%s.%s: %w", tm.Schema, tm.Table, err)
-			}
-		}
-		if err := d.fields[i].wire(m); err != nil {
-			return fmt.Errorf("%s.%s: %w", tm.Schema, tm.Table, err)
-		}
+	if err := d.bindColumns(tm); err != nil {
+		return fmt.Errorf("%s.%s: %w", tm.Schema, tm.Table, err)
 	}
 	d.bound = tm
 	return nil
+}
+
+func (d *Decoder) bindColumns(tm *TableMap) error {
+	order, err := d.align(tm)
+	if err != nil {
+		return err
+	}
+	d.images = make([]field, len(order))
+	d.imageAbsent = append(d.imageAbsent[:0], d.absent...)
+	seen := make([]bool, len(d.cols))
+	for k, i := range order {
+		f := &d.images[k]
+		m := &tm.Columns[k]
+		if i < 0 {
+			*f = field{name: m.Name, target: -1}
+		} else {
+			seen[i] = true
+			c := d.cols[i]
+			if f.target = d.fields[i].target; f.target >= 0 {
+				if err := overlay(&c, tm, m); err != nil {
+					return err
+				}
+			}
+			if err := d.compile(f, &c); err != nil {
+				return err
+			}
+		}
+		if err := f.wire(m); err != nil {
+			return err
+		}
+	}
+	for i := range seen {
+		f := &d.fields[i]
+		if seen[i] || f.target < 0 {
+			continue
+		}
+		if !f.typ.Nullable {
+			return fmt.Errorf("column %s is not in the log and field type %s takes no NULL: %w", f.name, describe(f.typ), cdc.ErrRefused)
+		}
+		d.imageAbsent = append(d.imageAbsent, f.target)
+	}
+	return nil
+}
+
+// align returns for each column of a table map which of d.cols it is, -1 for one that nobody asks for. Without names in
+// the log columns go by position and must be as many. With names, rows that were logged before a column was added, or
+// before one was dropped that the target does not have, are understood; where both seem to have happened it could be a
+// rename, which must not lose a column's values.
+func (d *Decoder) align(tm *TableMap) ([]int, error) {
+	order := make([]int, len(tm.Columns))
+	if len(order) == 0 || !tm.HasNames && len(order) != len(d.cols) {
+		return nil, fmt.Errorf("the table has %d columns in the log, %d in the schema: %w", len(order), len(d.cols), cdc.ErrRefused)
+	}
+	unknown, known := "", 0
+	for k := range order {
+		order[k] = k
+		if !tm.HasNames {
+			continue
+		}
+		name := tm.Columns[k].Name
+		order[k] = slices.IndexFunc(d.cols, func(c Column) bool { return strings.EqualFold(c.Name, name) })
+		switch {
+		case order[k] >= 0:
+			known++
+		case d.find(name) >= 0:
+			return nil, fmt.Errorf("column %s is in the log and in the target, but not in the schema: %w", name, cdc.ErrRefused)
+		default:
+			unknown = name
+		}
+	}
+	if unknown != "" && known < len(d.cols) {
+		return nil, fmt.Errorf("column %s in the log is not in the schema, and a column of the schema is not in the log: %w", unknown, cdc.ErrRefused)
+	}
+	return order, nil
 }
 
 // overlay replaces what the schema says of a column by what the table map knows better.

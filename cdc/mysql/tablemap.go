@@ -3,8 +3,6 @@ package mysql
 import (
 	"bytes"
 	"math"
-	"slices"
-	"strings"
 )
 
 // The type codes of table maps (enum_field_types of the server).
@@ -329,9 +327,4 @@ func (tm *TableMap) ColumnNames() []string {
 		names[i] = tm.Columns[i].Name
 	}
 	return names
-}
-
-// SameNames reports whether names are those of the map, without case as MySQL compares them; true when not logged.
-func (tm *TableMap) SameNames(names []string) bool {
-	return !tm.HasNames || slices.EqualFunc(tm.ColumnNames(), names, strings.EqualFold)
 }

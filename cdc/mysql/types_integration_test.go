@@ -118,7 +118,11 @@ func TestEveryCharsetIsTheSameFromLogAndServer(t *testing.T) {
 	}
 	create := "CREATE TABLE t (id int PRIMARY KEY"
 	for _, cs := range list {
-		create += fmt.Sprintf(", c_%s char(12) character set %s, t_%s mediumtext character set %s, e_%s enum('a','b') character set %s", cs, cs, cs, cs, cs, cs)
+		enum := "enum('a','b') character set " + cs
+		if charsetByName(cs).kind == kindUCS2 && strings.HasPrefix(con.GetServerVersion(), "5.") {
+			enum = "char(1)" // 5.6 itself shows the members of such an ENUM as empty
+		}
+		create += fmt.Sprintf(", c_%s char(12) character set %s, t_%s mediumtext character set %s, e_%s %s", cs, cs, cs, cs, cs, enum)
 	}
 	create += ") ROW_FORMAT=DYNAMIC"
 	texts := []string{"plain ascii ~", "éàüß", "中文字符", "日本語カナ", "한국어", "русский", "ελληνικά", "עברית", "ไทย", "€™“”", "😀🎉", "ŁłŻż", "\x01\x7f"}
@@ -149,7 +153,7 @@ func TestEveryCharsetIsTheSameFromLogAndServer(t *testing.T) {
 }
 
 func recordConverted(t *testing.T, c *client.Conn, create string, stmts []string, cols []Column) [][]byte {
-	for _, q := range append([]string{"CREATE DATABASE paimon_go_conv CHARACTER SET utf8mb4", "USE paimon_go_conv", "SET sql_mode=''", create}, stmts...) {
+	for _, q := range append([]string{"SET NAMES utf8mb4", "CREATE DATABASE paimon_go_conv CHARACTER SET utf8mb4", "USE paimon_go_conv", "SET sql_mode=''", create}, stmts...) {
 		_, err := c.Execute(q)
 		require.NoError(t, err)
 	}
