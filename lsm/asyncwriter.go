@@ -1,7 +1,9 @@
 package lsm
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/paimon-go/paimon-go/fs"
 )
@@ -11,27 +13,30 @@ const (
 	asyncBlocks     = 4
 )
 
+// blockPool holds blocks between files: a new one of this size would cost more than a small file's rows.
+var blockPool = sync.Pool{New: func() any { return new([asyncBlockBytes]byte) }}
+
 // asyncWriter writes to storage on a goroutine of its own, so that encoding goes on while a block travels. At most
 // asyncBlocks blocks are under way; then Write waits. An error of the storage comes back from a later Write or from Close.
+// A file of less than a block needs no goroutine and has none.
 //
-// The goroutine owns dst until ended is closed; free and full hand the blocks to and fro. Close ends it, or Abort,
-// which may follow a Close that failed.
+// The goroutine begins with the first full block and owns dst until ended is closed; free and full hand the blocks to and
+// fro. Close ends it, or Abort, which may follow a Close that failed.
 type asyncWriter struct {
 	dst     fs.Writer
-	block   []byte
-	made    int
-	stopped bool          // full is closed
-	full    chan []byte   // closed by Close and Abort
+	block   []byte // being filled, or nil
+	blocks  [asyncBlocks]*[asyncBlockBytes]byte
+	made    int           // of blocks
+	stopped bool          // by Close or Abort
+	full    chan []byte   // closed by Close and Abort; nil before the goroutine begins
 	free    chan []byte   // holds every block
 	ended   chan struct{} // closed by the goroutine
 	err     error         // of the goroutine; read after ended
 }
 
-func newAsyncWriter(dst fs.Writer) *asyncWriter {
-	w := &asyncWriter{dst: dst, full: make(chan []byte, asyncBlocks), free: make(chan []byte, asyncBlocks), ended: make(chan struct{})}
-	go w.run()
-	return w
-}
+var errStopped = errors.New("the file has been closed before")
+
+func newAsyncWriter(dst fs.Writer) *asyncWriter { return &asyncWriter{dst: dst} }
 
 func (w *asyncWriter) run() {
 	defer close(w.ended)
@@ -64,14 +69,18 @@ func (w *asyncWriter) Write(p []byte) (int, error) {
 
 // take gets an empty block.
 func (w *asyncWriter) take() error {
+	if w.stopped {
+		return errStopped
+	}
 	select {
 	case w.block = <-w.free:
 		return nil
 	default:
 	}
 	if w.made < asyncBlocks {
+		w.blocks[w.made] = blockPool.Get().(*[asyncBlockBytes]byte)
+		w.block = w.blocks[w.made][:0]
 		w.made++
-		w.block = make([]byte, 0, asyncBlockBytes)
 		return nil
 	}
 	select {
@@ -83,6 +92,10 @@ func (w *asyncWriter) take() error {
 }
 
 func (w *asyncWriter) send() error {
+	if w.full == nil {
+		w.full, w.free, w.ended = make(chan []byte, asyncBlocks), make(chan []byte, asyncBlocks), make(chan struct{})
+		go w.run()
+	}
 	select {
 	case w.full <- w.block:
 		w.block = nil
@@ -92,19 +105,29 @@ func (w *asyncWriter) send() error {
 	}
 }
 
-// stop ends the goroutine after it has written what it was given.
+// stop ends the goroutine after it has written what it was given, and gives the blocks back.
 func (w *asyncWriter) stop() error {
-	if !w.stopped {
-		w.stopped = true
-		close(w.full)
+	if w.full != nil {
+		if !w.stopped {
+			close(w.full)
+		}
+		<-w.ended
 	}
-	<-w.ended
+	for i, b := range w.blocks[:w.made] {
+		blockPool.Put(b)
+		w.blocks[i] = nil
+	}
+	w.block, w.made, w.stopped = nil, 0, true
 	return w.err
 }
 
 func (w *asyncWriter) Close() error {
 	var err error
-	if len(w.block) > 0 {
+	switch {
+	case len(w.block) == 0:
+	case w.full == nil:
+		w.err = writeAll(w.dst, w.block)
+	default:
 		err = w.send()
 	}
 	if e := w.stop(); err == nil {
