@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // blockBytes is how many plain bytes complete a block: Avro Java's DataFileConstants.DEFAULT_SYNC_INTERVAL.
@@ -25,6 +26,7 @@ const (
 type BlockWriter struct {
 	w     io.Writer
 	comp  compressor
+	mem   *blockMemory // that buf and out began in
 	sync  [syncBytes]byte
 	buf   []byte // the open block, plain
 	out   []byte // the block as it is written
@@ -35,16 +37,25 @@ type BlockWriter struct {
 	err                    error
 }
 
+// blockMemory is what a file needs for its blocks. It is kept for the next file.
+type blockMemory struct{ buf, out []byte }
+
+// keepBytes is the most memory that is kept.
+const keepBytes = 1 << 20
+
+var blockPool = sync.Pool{New: func() any { return &blockMemory{buf: make([]byte, 0, blockBytes+blockBytes/8)} }}
+
 // NewBlockWriter starts a file of this schema on w. The codec is one of the Codec constants; the level is zstd's, 0 for
 // Paimon's default.
 func NewBlockWriter(w io.Writer, schemaJSON, codec string, zstdLevel int) (*BlockWriter, error) {
-	comp, err := newCompressor(codec, zstdLevel)
+	comp, err := newCompressor(codec, zstdLevel, schemaJSON)
 	if err != nil {
 		return nil, err
 	}
-	b := &BlockWriter{w: w, comp: comp, buf: make([]byte, 0, blockBytes+blockBytes/8)}
+	m := blockPool.Get().(*blockMemory)
+	b := &BlockWriter{w: w, comp: comp, mem: m, buf: m.buf[:0], out: m.out[:0]}
 	_, _ = rand.Read(b.sync[:]) // never fails
-	head := append([]byte{}, magic[:]...)
+	head := append(b.out, magic[:]...)
 	head = AppendCount(head, 2)
 	head = AppendString(head, metaSchema)
 	head = AppendString(head, schemaJSON)
@@ -52,6 +63,7 @@ func NewBlockWriter(w io.Writer, schemaJSON, codec string, zstdLevel int) (*Bloc
 	head = AppendString(head, codec)
 	head = AppendEnd(head)
 	head = append(head, b.sync[:]...)
+	b.out = head
 	if err := b.write(head); err != nil {
 		b.Abort()
 		return nil, err
@@ -139,7 +151,11 @@ func (b *BlockWriter) Abort() {
 		return
 	}
 	b.comp.release()
-	b.comp, b.buf, b.out = nil, nil, nil
+	if cap(b.buf)+cap(b.out) <= keepBytes {
+		b.mem.buf, b.mem.out = b.buf, b.out
+		blockPool.Put(b.mem)
+	}
+	b.comp, b.mem, b.buf, b.out = nil, nil, nil, nil
 	if b.err == nil {
 		b.err = errClosed
 	}

@@ -42,13 +42,13 @@ type compressor interface {
 	release()
 }
 
-// newCompressor returns the compressor of an Avro codec name; level is zstd's.
-func newCompressor(codec string, level int) (compressor, error) {
+// newCompressor returns the compressor of an Avro codec name for a file with this schema; level is zstd's.
+func newCompressor(codec string, level int, schema string) (compressor, error) {
 	switch codec {
 	case CodecNull:
 		return nullCompressor{}, nil
 	case CodecZstandard:
-		return newZstdCompressor(level)
+		return newZstdCompressor(level, schema)
 	case CodecDeflate:
 		return newDeflateCompressor()
 	case CodecSnappy:

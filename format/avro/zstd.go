@@ -3,6 +3,7 @@ package avro
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -15,33 +16,65 @@ var zstdEncoders [zstd.SpeedBestCompression + 1]sync.Pool
 //
 // Above fastest, a level is taken at its word only where it pays: rows of keys, numbers and tokens cost twice the time at
 // the default level and become 1 or 2 percent smaller than at the fastest, which is where the C library is at level 3, but
-// rows of text become 6 percent smaller. So a block is compressed both ways now and then, and the better choice stays
-// until the next time.
+// rows of text become 6 percent smaller. So a block is compressed both ways now and then (trial).
 type zstdCompressor struct {
-	level  zstd.EncoderLevel
-	full   *zstd.Encoder // of the level
-	fast   *zstd.Encoder // taken when a block is large enough for a trial
-	easy   bool          // fast does for now
-	blocks int           // until the next trial
-	trial  []byte
+	level zstd.EncoderLevel
+	full  *zstd.Encoder // of the level
+	fast  *zstd.Encoder // nil until it is wanted
+	trial *trial
+	buf   []byte // scratch of a trial
+}
+
+// trial is what is known of the blocks of one schema: files of a table share it, so that many small ones cost few trials.
+type trial struct {
+	left atomic.Int64 // bytes until the next trial
+	easy atomic.Bool  // fast does until then
 }
 
 const (
 	// trialBytes is the size of a block from which a trial tells something; smaller ones get the full level.
-	trialBytes = 32 << 10
-	// trialEvery is how many blocks the outcome of a trial holds for.
+	trialBytes = 4 << 10
+	// trialEvery is how many blocks of the same size the outcome of a trial holds for.
 	trialEvery = 128
 	// trialGain is the part of the size, in percent, that the full level must save.
 	trialGain = 3
+	// maxTrials is how many schemas are remembered.
+	maxTrials = 4096
 )
 
-func newZstdCompressor(level int) (compressor, error) {
+type trialKey struct {
+	schema string
+	level  zstd.EncoderLevel
+}
+
+var trials = struct {
+	sync.Mutex
+	m map[trialKey]*trial // guarded by the mutex
+}{m: map[trialKey]*trial{}}
+
+func trialOf(schema string, level zstd.EncoderLevel) *trial {
+	trials.Lock()
+	defer trials.Unlock()
+	k := trialKey{schema, level}
+	t := trials.m[k]
+	if t == nil {
+		if len(trials.m) >= maxTrials {
+			clear(trials.m) // they are cheap to find out again
+		}
+		t = new(trial)
+		trials.m[k] = t
+	}
+	return t
+}
+
+// newZstdCompressor returns the compressor of a file with this schema.
+func newZstdCompressor(level int, schema string) (compressor, error) {
 	l := zstd.EncoderLevelFromZstd(max(level, 1))
 	enc, err := zstdEncoder(l)
 	if err != nil {
 		return nil, err
 	}
-	return &zstdCompressor{level: l, full: enc}, nil
+	return &zstdCompressor{level: l, full: enc, trial: trialOf(schema, l)}, nil
 }
 
 func zstdEncoder(l zstd.EncoderLevel) (*zstd.Encoder, error) {
@@ -61,17 +94,10 @@ func (c *zstdCompressor) compress(dst, src []byte) []byte {
 	if c.level == zstd.SpeedFastest || len(src) < trialBytes {
 		return c.full.EncodeAll(src, dst)
 	}
-	if c.blocks--; c.blocks < 0 {
-		return c.try(dst, src)
+	try := c.trial.left.Add(-int64(len(src))) < 0
+	if !try && !c.trial.easy.Load() {
+		return c.full.EncodeAll(src, dst)
 	}
-	if c.easy {
-		return c.fast.EncodeAll(src, dst)
-	}
-	return c.full.EncodeAll(src, dst)
-}
-
-// try compresses a block at both levels.
-func (c *zstdCompressor) try(dst, src []byte) []byte {
 	if c.fast == nil {
 		fast, err := zstdEncoder(zstd.SpeedFastest)
 		if err != nil {
@@ -79,15 +105,20 @@ func (c *zstdCompressor) try(dst, src []byte) []byte {
 		}
 		c.fast = fast
 	}
-	c.blocks = trialEvery - 1
 	at := len(dst)
 	dst = c.fast.EncodeAll(src, dst)
-	c.trial = c.full.EncodeAll(src, c.trial[:0])
-	fast, full := len(dst)-at, len(c.trial)
-	if c.easy = (fast-full)*100 < trialGain*fast; c.easy {
+	if !try {
 		return dst
 	}
-	return append(dst[:at], c.trial...)
+	c.buf = c.full.EncodeAll(src, c.buf[:0])
+	fast, full := len(dst)-at, len(c.buf)
+	easy := (fast-full)*100 < trialGain*fast
+	c.trial.easy.Store(easy)
+	c.trial.left.Store((trialEvery - 1) * int64(len(src)))
+	if easy {
+		return dst
+	}
+	return append(dst[:at], c.buf...)
 }
 
 func (c *zstdCompressor) release() {

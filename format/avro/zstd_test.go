@@ -20,7 +20,7 @@ func TestZstdLevelIsTakenWhereItPays(t *testing.T) {
 	for len(text) < blockBytes {
 		text = append(text, strings.Repeat("order paid shipped customer address warehouse ", 3)[rng.IntN(60):][:5+rng.IntN(30)]...)
 	}
-	comp, err := newZstdCompressor(3)
+	comp, err := newZstdCompressor(3, t.Name())
 	require.NoError(t, err)
 	defer comp.release()
 	c := comp.(*zstdCompressor)
