@@ -13,7 +13,7 @@ import (
 )
 
 // A program that keeps a table of orders: two batches, each made a snapshot of its own, and a look at the result. For a
-// table on a disk take local.New() of fs/local in place of mem.New(), and a real path.
+// table on a disk take local.FS{} of fs/local in place of mem.New(), and a real path.
 func Example() {
 	ctx := context.Background()
 
