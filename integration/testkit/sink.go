@@ -1,0 +1,191 @@
+//go:build integration
+
+package testkit
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the repository.
+func root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+var binDir string
+
+// Main runs a package's tests and then ends what they shared.
+func Main(m *testing.M) {
+	var err error
+	if binDir, err = os.MkdirTemp("", "paimon-go-bin-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	stopJavas()
+	_ = os.RemoveAll(binDir)
+	os.Exit(code)
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(binDir, "paimon-go-sink")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/paimon-go-sink")
+	cmd.Dir = root()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", errors.New(string(out))
+	}
+	return path, nil
+})
+
+// SinkProgram is the path of paimon-go-sink, built once a test run.
+func SinkProgram(t testing.TB) string {
+	path, err := build()
+	require.NoError(t, err)
+	return path
+}
+
+// Process is a running sink.
+type Process struct {
+	t    testing.TB
+	job  *Job
+	cmd  *exec.Cmd
+	out  *output
+	done chan struct{}
+	// Started is when the process was made.
+	Started time.Time
+}
+
+// output is what a process printed so far.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// start runs the program with arguments.
+func start(t testing.TB, args []string, env ...string) *Process {
+	p := &Process{t: t, cmd: exec.Command(SinkProgram(t), args...), out: &output{}, done: make(chan struct{}), Started: time.Now()}
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.Env = append(os.Environ(), env...)
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			text := p.Output()
+			t.Logf("the sink's output:\n%s", text[max(0, len(text)-6000):])
+		}
+	})
+	return p
+}
+
+// Output is all that the process printed.
+func (p *Process) Output() string { return p.out.String() }
+
+// Kill ends the process as a power cut would.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) { require.NoError(p.t, p.cmd.Process.Signal(s)) }
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Stop asks for a last commit and requires a clean end.
+func (p *Process) Stop() {
+	p.t.Helper()
+	p.Signal(syscall.SIGTERM)
+	require.Equal(p.t, 0, p.Wait(30*time.Second), "exit code\n%s", p.Output())
+}
+
+// Wait returns the exit code.
+func (p *Process) Wait(limit time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(limit):
+		p.Signal(syscall.SIGQUIT) // the stacks
+		select {
+		case <-p.done:
+		case <-time.After(5 * time.Second):
+		}
+		p.t.Fatalf("the sink did not end within %s:\n%s", limit, p.Output())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// PeakRSS is the most memory that the process had resident, in bytes. While it runs only.
+func (p *Process) PeakRSS() int64 {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
+	require.NoError(p.t, err)
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(v, "kB")), 10, 64)
+			require.NoError(p.t, err)
+			return kb << 10
+		}
+	}
+	p.t.Fatal("no VmHWM")
+	return 0
+}
+
+// Until polls until ok, or fails the test after the limit.
+func Until(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s for %s", limit, what)
+		}
+	}
+}
+
+// Until polls while the process runs.
+func (p *Process) Until(limit time.Duration, what string, ok func() bool) {
+	p.t.Helper()
+	Until(p.t, limit, what, func() bool {
+		if ok() {
+			return true
+		}
+		if !p.Running() {
+			p.t.Fatalf("the sink ended (exit %d) before %s:\n%s", p.cmd.ProcessState.ExitCode(), what, p.Output())
+		}
+		return false
+	})
+}
