@@ -48,8 +48,6 @@ type Config struct {
 	StartPos    uint32
 	StartGTID   string
 	StartMillis int64
-	SkipEvents  int
-	SkipRows    int
 	SkipGTID    string // transactions to pass over
 
 	// StopAtLatest ends the source at the position that the server had when it was opened.
@@ -105,8 +103,6 @@ func ParseConf(conf map[string]string) (cfg Config, notes []string, err error) {
 			"latest-offset", "specific-offset", "timestamp", "snapshot")),
 		StartFile: conf["scan.startup.specific-offset.file"], StartGTID: conf["scan.startup.specific-offset.gtid-set"],
 		StartPos: uint32(p.number("scan.startup.specific-offset.pos", 4, 0, 1<<32-1)), SkipGTID: conf["skip-gtid-set"],
-		SkipEvents:     int(p.number("scan.startup.specific-offset.skip-events", 0, 0, 1<<40)),
-		SkipRows:       int(p.number("scan.startup.specific-offset.skip-rows", 0, 0, 1<<40)),
 		StartMillis:    p.number("scan.startup.timestamp-millis", 0, 0, 1<<60),
 		ChunkRows:      int(p.number("scan.incremental.snapshot.chunk.size", 8096, 2, 10_000_000)),
 		Readers:        int(p.number("connection.pool.size", 4, 1, 1000)),
@@ -273,6 +269,11 @@ func (p *confParser) startup(cfg *Config) {
 	case StartSpecific:
 		if (cfg.StartFile == "") == (cfg.StartGTID == "") {
 			p.fail("scan.startup.mode=specific-offset needs scan.startup.specific-offset.file (with .pos) or .gtid-set")
+		}
+		for _, k := range []string{"skip-events", "skip-rows"} {
+			if k = "scan.startup.specific-offset." + k; p.number(k, 0, 0, 1<<40) > 0 {
+				p.fail("--mysql_conf %s is not supported: leave it out, and the transaction at the offset is read from its start (its rows are written by key, so those that are in the table already stay right)", k)
+			}
 		}
 	case StartTimestamp:
 		if p.conf["scan.startup.timestamp-millis"] == "" {
