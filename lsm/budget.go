@@ -49,17 +49,11 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 // Sealed returns the bytes that are on their way out: sealed, and not written yet.
 func (b *Budget) Sealed() int64 { return b.sealed.Load() }
 
-// Seal says that n of the bytes taken are on their way out.
+// Seal says that n of the bytes taken are on their way out; -n, before they are freed, ends it.
 func (b *Budget) Seal(n int64) {
 	for ; b != nil; b = b.parent {
 		b.sealed.Add(n)
 	}
-}
-
-// Unseal says that n bytes that were sealed have been given back, and wakes all who wait on Freed.
-func (b *Budget) Unseal(n int64) {
-	b.Seal(-n)
-	b.Free(0)
 }
 
 // TryTake takes n bytes, or nothing and reports false.

@@ -211,6 +211,7 @@ func (m *MergeTree) SealPart() *Part {
 		return nil
 	}
 	m.shared.active -= p.bytes
+	m.shared.budget.Seal(p.bytes)
 	m.buf = nil
 	m.parts = append(m.parts, p)
 	return p
@@ -238,6 +239,7 @@ func (p *Part) free() {
 		freePage(page)
 	}
 	p.pages, p.fill = nil, nil
+	p.budget.Seal(-p.bytes)
 	p.budget.Free(p.bytes)
 	p.bytes = 0
 }

@@ -203,6 +203,7 @@ func TestFlushGivesTheLastOfEachKeyInOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, budget.Used())
 		require.Zero(t, store.Used())
+		require.Zero(t, budget.Sealed())
 		require.Zero(t, bufs.ActiveBytes())
 		require.NoError(t, store.Close())
 
@@ -316,7 +317,7 @@ func TestBudgetCountsAtEveryLevelAndPressesTheLargestOwner(t *testing.T) {
 	a.Seal(20)
 	b.Press(1)
 	require.Empty(t, pressed)
-	a.Unseal(50)
+	a.Seal(-50)
 	require.Zero(t, root.Sealed())
 
 	freed := b.Freed()

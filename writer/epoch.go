@@ -75,14 +75,12 @@ type flushJob struct {
 	epoch  *Pending
 	bucket *bucket
 	sealed *lsm.Sealed
-	bytes  int64 // of memory that counts as sealed until the job is done
 }
 
 func (j *flushJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
 	inc, err := j.sealed.Flush(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
-	w.budget.Unseal(j.bytes)
 	info := FlushInfo{Partition: j.bucket.part.bytes, Bucket: j.bucket.id, Files: len(inc.New), Changelogs: len(inc.Changelog), Err: err}
 	for i := range inc.New {
 		info.Rows += inc.New[i].RowCount
@@ -117,14 +115,12 @@ type spillJob struct {
 	gen    *generation
 	bucket *bucket
 	part   *lsm.Part
-	bytes  int64
 }
 
 func (j *spillJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
 	s, err := j.part.Spill(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
-	w.budget.Unseal(j.bytes)
 	if s.Rows == 0 && err == nil {
 		return // the flush of the bucket was first
 	}

@@ -141,15 +141,16 @@ func (s *shard) sealLargest() {
 	s.largest = append(s.largest[:0], s.dirty...)
 	slices.SortFunc(s.largest, func(a, b *bucket) int { return cmp.Compare(b.tree.Bytes(), a.tree.Bytes()) })
 	for _, b := range s.largest {
-		p := b.tree.SealPart()
-		if p == nil || target <= 0 {
+		if target <= 0 {
 			break
 		}
+		p := b.tree.SealPart()
+		if p == nil {
+			break // the others are empty too
+		}
 		p.Queue()
-		n := p.Bytes()
-		target -= n
-		s.w.budget.Seal(n)
-		s.w.submit(&spillJob{s.w, s.gen, b, p, n})
+		target -= p.Bytes()
+		s.w.submit(&spillJob{s.w, s.gen, b, p})
 	}
 	clear(s.largest)
 	s.publish()
@@ -158,15 +159,13 @@ func (s *shard) sealLargest() {
 // barrier seals all buckets and hands them to the pool.
 func (s *shard) barrier(e *Pending) {
 	for i, b := range s.dirty {
-		n := b.tree.Bytes()
 		sealed := b.tree.Seal()
 		b.tree, s.dirty[i] = nil, nil
 		if sealed == nil {
 			continue // the writer was closed while the first row waited for memory
 		}
 		e.pending.Add(1)
-		s.w.budget.Seal(n)
-		s.w.submit(&flushJob{s.w, s.gen, e, b, sealed, n})
+		s.w.submit(&flushJob{s.w, s.gen, e, b, sealed})
 	}
 	s.dirty = s.dirty[:0]
 	s.publish()
