@@ -319,6 +319,8 @@ func (j *job) spec() (*table.Spec, error) {
 		for i := range s.PrimaryKeys {
 			s.PrimaryKeys[i] = j.name(s.PrimaryKeys[i])
 		}
+		// By name, not in the order of the index: so JDBC lists them, and the action's tables hash their buckets in that order.
+		slices.SortFunc(s.PrimaryKeys, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 	}
 	if len(s.PrimaryKeys) == 0 {
 		return nil, fmt.Errorf("table %s.%s has no primary key: name a unique set of NOT NULL columns with --primary_keys: %w", info.Database, info.Name, errUsage)
