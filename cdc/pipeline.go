@@ -99,7 +99,7 @@ func (p *Pipeline) Run(ctx context.Context, stop <-chan struct{}) error {
 	for ended := false; !ended; {
 		var err error
 		if ended, err = p.untilTick(ctx); err != nil {
-			return err
+			return p.afterError(ctx, err)
 		}
 		if p.open {
 			break // stopped inside a transaction that didn't end: without a checkpoint
@@ -109,6 +109,27 @@ func (p *Pipeline) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 	}
 	return p.Writer.Wait(ctx)
+}
+
+// errWriter marks errors of the writer: nothing can be committed after one.
+type errWriter struct{ error }
+
+func (e errWriter) Unwrap() error { return e.error }
+
+// afterError commits what came before the source failed, so that the error is met again soon after the next start and the
+// table is as near to it as can be. It returns err.
+func (p *Pipeline) afterError(ctx context.Context, err error) error {
+	var w errWriter
+	if errors.As(err, &w) {
+		return w.error
+	}
+	if p.open || ctx.Err() != nil {
+		return err
+	}
+	if cerr := p.checkpoint(ctx, true); cerr != nil {
+		return errors.Join(err, cerr)
+	}
+	return errors.Join(err, p.Writer.Wait(ctx))
 }
 
 // watch makes the contexts that end when a stop is asked for and a grace period later. The returned function frees them.
@@ -175,7 +196,7 @@ func (p *Pipeline) untilTick(ctx context.Context) (bool, error) {
 func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
 	if ev.Rows != nil && ev.Rows.N > 0 {
 		if err := p.Writer.Write(ctx, ev.Rows); err != nil {
-			return err
+			return errWriter{err}
 		}
 		p.dirty, p.open = true, true
 		p.Metrics.Rows.Add(int64(ev.Rows.N))
@@ -191,7 +212,7 @@ func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
 		p.open = true
 		p.Log.Info("schema change", "statement", ev.Statement, "changes", len(ev.Changes))
 		if err := p.Writer.Alter(ctx, ev.Changes...); err != nil {
-			return fmt.Errorf("applying %q: %w", ev.Statement, err)
+			return errWriter{fmt.Errorf("applying %q: %w", ev.Statement, err)}
 		}
 		p.Metrics.SchemaChanges.Add(1)
 		if err := p.Source.Retarget(p.TargetType()); err != nil {

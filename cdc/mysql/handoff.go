@@ -26,6 +26,7 @@ const (
 type chunk struct {
 	batch     *row.Batch
 	boundary  bool // nothing came after the last transaction end
+	whole     int  // rows up to the last transaction end in this chunk
 	moved     bool // the position changed
 	changes   []table.SchemaChange
 	statement string
@@ -34,7 +35,7 @@ type chunk struct {
 
 func (c *chunk) reset() {
 	c.batch.Reset()
-	c.boundary, c.moved, c.changes, c.statement, c.at = false, false, nil, "", time.Time{}
+	c.boundary, c.whole, c.moved, c.changes, c.statement, c.at = false, 0, false, nil, "", time.Time{}
 }
 
 func (c *chunk) over(rows, bytes int) bool {
@@ -73,11 +74,15 @@ func (h *handoff) retype(t *row.Type) {
 	h.fill.batch, h.spare.batch = row.NewBatch(t), row.NewBatch(t)
 }
 
-// fail ends the stream after what was gathered.
+// fail ends the stream after the last whole transaction that was gathered.
 func (h *handoff) fail(err error) {
 	h.mu.Lock()
 	if h.err == nil {
 		h.err = err
+	}
+	if f := h.fill; !f.boundary && f.whole > 0 {
+		f.batch.Truncate(f.whole)
+		f.boundary = true
 	}
 	h.mu.Unlock()
 	signal(h.ready)

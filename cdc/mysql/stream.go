@@ -270,7 +270,9 @@ func (s *stream) commit() error {
 	f.moved = true
 	// Another replica may log transactions in another order: as long as the cut one has not come again, there is no point
 	// to resume from.
-	f.boundary = s.replay.applied == 0
+	if f.boundary = s.replay.applied == 0; f.boundary {
+		f.whole = f.batch.N
+	}
 	if t.applied > 0 {
 		f.at = t.at
 		signal(h.ready)
@@ -419,7 +421,7 @@ func (s *stream) rows(e event) error {
 	from := f.batch.N
 	n, err := w.dec.AppendRows(f.batch, w.tm, &re)
 	if err != nil {
-		f.batch.Reset()
+		f.batch.Truncate(from)
 		if !errors.Is(err, cdc.ErrRefused) {
 			err = fmt.Errorf("%w: %w", err, cdc.ErrRefused)
 		}

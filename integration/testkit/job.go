@@ -279,3 +279,14 @@ func (j *Job) Appended() (records int64, commits int) {
 	}
 	return records, commits
 }
+
+// CheckSource runs check_source with the job's settings of the source.
+func (j *Job) CheckSource() *Process {
+	args := []string{"check_source"}
+	for _, k := range keys(j.MySQL) {
+		args = append(args, "--mysql_conf", k+"="+j.MySQL[k])
+	}
+	p := start(j.t, args, j.Env...)
+	p.job = j
+	return p
+}
