@@ -3,6 +3,7 @@ package lsm
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"sync"
@@ -61,9 +62,16 @@ func NewFiles(t *table.Table, s *table.Schema) (*Files, error) {
 		target:   table.TargetFileSize(o),
 		settings: map[settingsKey]*fileSettings{},
 	}
-	if _, err := f.settingsOf(0, Data); err != nil {
+	set, err := f.settingsOf(0, Data)
+	if err != nil {
 		return nil, err
 	}
+	// The format knows its compressions and types: refuse now what no flush could write.
+	enc, err := set.format.NewWriter(io.Discard, set.spec)
+	if err != nil {
+		return nil, fmt.Errorf("%w: files of level 0: %w", table.ErrOption, err)
+	}
+	enc.Abort()
 	return f, nil
 }
 

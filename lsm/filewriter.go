@@ -44,10 +44,12 @@ func (f *Files) newFile(ctx context.Context, set *fileSettings, dir, name string
 		return nil, fmt.Errorf("creating %s: %w", w.path, err)
 	}
 	w.out, w.open = newAsyncWriter(out), true
-	if w.enc, err = set.format.NewWriter(w.out, set.spec); err != nil {
+	enc, err := set.format.NewWriter(w.out, set.spec)
+	if err != nil {
 		w.abort()
 		return nil, fmt.Errorf("writing %s: %w", w.path, err)
 	}
+	w.enc = enc
 	return w, nil
 }
 

@@ -197,8 +197,27 @@ func (a *syncArgs) unsupported() error {
 			missing = append(missing, fmt.Errorf("--%s is required: %w", f.name, errUsage))
 		}
 	}
+	for _, f := range []struct{ name, value string }{{"database", a.Database}, {"table", a.Table}} {
+		if why := badName(f.value); why != "" {
+			missing = append(missing, fmt.Errorf("--%s %q %s: %w", f.name, f.value, why, errUsage))
+		}
+	}
 	if a.CommitInterval < 100*time.Millisecond {
 		missing = append(missing, fmt.Errorf("--commit_interval %s is below 100ms: %w", a.CommitInterval, errUsage))
 	}
 	return errors.Join(missing...)
+}
+
+// badName says why a name can't be that of a database or table: it becomes a directory of the warehouse, and Paimon's engines
+// take $ for system tables and branches.
+func badName(name string) string {
+	switch {
+	case strings.ContainsAny(name, "/\\$\x00"):
+		return "has one of / \\ $ in it"
+	case name == "." || name == "..":
+		return "is no name"
+	case len(name) > 250:
+		return "is longer than 250 bytes"
+	}
+	return ""
 }

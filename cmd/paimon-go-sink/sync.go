@@ -242,10 +242,7 @@ func (j *job) prepareTable(ctx context.Context) error {
 		return err
 	}
 	if j.table == nil {
-		if err := spec.Options.CheckWritable(); err != nil {
-			return err
-		}
-		if err := spec.Options.CheckWriteOnly(); err != nil {
+		if err := checkOptions(spec.Options); err != nil {
 			return err
 		}
 		j.table, err = table.Create(ctx, j.fsys, j.path, *spec)
@@ -261,6 +258,9 @@ func (j *job) prepareTable(ctx context.Context) error {
 		}
 	}
 	if err := j.checkExisting(spec); err != nil {
+		return err
+	}
+	if err := checkOptions(j.table.Schema().Options.With(j.options)); err != nil { // before the options get into the table
 		return err
 	}
 	changes, err := j.table.Schema().Evolve(spec.Fields, j.evolveOptions())
@@ -280,13 +280,15 @@ func (j *job) prepareTable(ctx context.Context) error {
 		}
 		j.log.Info("altered the table", "table", j.path, "changes", len(changes))
 	}
-	if err := j.table.Options().CheckWritable(); err != nil {
-		return err
-	}
-	if err := j.table.Options().CheckWriteOnly(); err != nil {
-		return err
-	}
 	return j.setKey()
+}
+
+// checkOptions refuses the options of tables that can't be written here.
+func checkOptions(o table.Options) error {
+	if err := o.CheckWritable(); err != nil {
+		return err
+	}
+	return o.CheckWriteOnly()
 }
 
 func fieldType(s *table.Schema, name string) string {
@@ -306,7 +308,14 @@ func (j *job) setKey() error {
 	if len(key) == 0 {
 		key = j.table.Schema().PrimaryKeys
 	}
-	j.src.SetKey(key, j.table.Schema().PrimaryKeys)
+	// A row whose partition changes moves, even when the primary key lacks the partition keys.
+	target := slices.Clone(j.table.Schema().PrimaryKeys)
+	for _, p := range j.table.Schema().PartitionKeys {
+		if !slices.Contains(target, p) {
+			target = append(target, p)
+		}
+	}
+	j.src.SetKey(key, target)
 	return nil
 }
 
@@ -344,6 +353,16 @@ func (j *job) spec() (*table.Spec, error) {
 		if !seen[k] {
 			return nil, fmt.Errorf("key column %s is not in %s.%s: %w", k, info.Database, info.Name, errUsage)
 		}
+	}
+	for flag, keys := range map[string][]string{"primary_keys": s.PrimaryKeys, "partition_keys": s.PartitionKeys} {
+		for i, k := range keys {
+			if slices.Contains(keys[:i], k) {
+				return nil, fmt.Errorf("--%s names column %s twice: %w", flag, k, errUsage)
+			}
+		}
+	}
+	if !slices.ContainsFunc(s.PrimaryKeys, func(k string) bool { return !slices.Contains(s.PartitionKeys, k) }) {
+		return nil, fmt.Errorf("the primary key %v has only partition keys, a partition would hold one row; give --primary_keys and --partition_keys otherwise: %w", s.PrimaryKeys, errUsage)
 	}
 	return s, nil
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/fs/local"
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// replay runs mysql_sync_table on the demo's recording and returns what it printed.
+func replay(t *testing.T, code int, warehouse string, args ...string) string {
+	logs := filepath.Join(warehouse, "binlog")
+	require.NoError(t, os.MkdirAll(logs, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(logs, "binlog.000001"), recording, 0o644))
+	var out bytes.Buffer
+	all := []string{"mysql_sync_table", "--warehouse", warehouse, "--mysql_conf", "binlog-dir=" + logs, "--mysql_conf", "database-name=shop", "--mysql_conf", "table-name=orders"}
+	if !slices.Contains(args, "--database") {
+		all = append(all, "--database", "d")
+	}
+	if !slices.Contains(args, "--table") {
+		all = append(all, "--table", "t")
+	}
+	require.Equal(t, code, run(append(all, args...), &out, &out), "%v\n%s", args, &out)
+	return out.String()
+}
+
+func openTable(t *testing.T, warehouse string) *table.Table {
+	tab, err := table.Open(context.Background(), local.FS{}, filepath.Join(warehouse, "d.db", "t"), nil)
+	require.NoError(t, err)
+	return tab
+}
+
+func countRows(t *testing.T, warehouse string) (n int) {
+	tab := openTable(t, warehouse)
+	last, err := tab.Latest(context.Background())
+	require.NoError(t, err)
+	for b, err := range lsm.Scan(context.Background(), tab, last, lsm.ScanOptions{}) {
+		require.NoError(t, err)
+		n += b.N
+	}
+	return n
+}
+
+var fixedBucket = []string{"--table_conf", "bucket=2", "--table_conf", "write-only=true"}
+
+func with(args ...string) []string { return append(slices.Clone(fixedBucket), args...) }
+
+// A column outside of the primary key may partition the table: a row that changes it moves, and isn't there twice.
+func TestRowsMoveBetweenPartitionsOutsideTheKey(t *testing.T) {
+	inKey, outside := t.TempDir(), t.TempDir()
+	replay(t, 0, inKey, with("--primary_keys", "day,id", "--partition_keys", "day")...)
+	replay(t, 0, outside, with("--primary_keys", "day,id", "--partition_keys", "status")...)
+	require.Equal(t, countRows(t, inKey), countRows(t, outside))
+}
+
+func TestRefusedOptionsLeaveTheTableAsItWas(t *testing.T) {
+	w := t.TempDir()
+	replay(t, 0, w, fixedBucket...)
+	for _, o := range []string{"file.format=orc", "write-only=false", "deletion-vectors.enabled=true"} {
+		require.Contains(t, replay(t, exitUsage, w, "--table_conf", o), strings.SplitN(o, "=", 2)[0])
+		require.Equal(t, int64(0), openTable(t, w).Schema().ID, o)
+	}
+	replay(t, 0, w)
+}
+
+func TestWrongArgumentsAreUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"--table", "../t"}, {"--table", "."}, {"--database", ".."}, {"--table", "a/b"}, {"--table", "t$files"}, {"--table", strings.Repeat("x", 300)},
+		{"--primary_keys", "day,id,day"}, {"--primary_keys", "day", "--partition_keys", "day"}, {"--primary_keys", "nope"},
+		{"--table_conf", "file.compression=foo"}, {"--table_conf", "file.format=avro", "--table_conf", "file.compression=foo"},
+		{"--table_conf", "file.format=orc"},
+	} {
+		w := t.TempDir()
+		replay(t, exitUsage, w, with(args...)...)
+		dirs, err := filepath.Glob(filepath.Join(w, "*.db", "*", "snapshot", "*"))
+		require.NoError(t, err)
+		require.Empty(t, dirs, args)
+	}
+}
