@@ -51,8 +51,8 @@ bench: ## compare our writer with Java Paimon's; PAIR= selects, ROUNDS= and BENC
 clean: ## remove what build made
 	rm -rf bin build
 
-golden: ## write the golden files anew with Java Paimon (needs integration/setup.sh)
-	PAIMON_GO_ORACLE="$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}/oracle/oracle" $(GO) test ./format/... ./table ./lsm -run Golden -rewrite
+golden: ## let Java Paimon write all golden tables and compare our reader with them
+	integration/golden.sh
 
 docs: ## write docs/table-options.md anew from the table of options
 	$(GO) test ./table -run OptionsPage -update
