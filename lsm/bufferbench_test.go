@@ -75,7 +75,7 @@ func BenchmarkBucket(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/keys=%d/%s", bc.order, len(bc.keys), stage), func(b *testing.B) {
 				budget := NewBudget(1 << 30)
 				bufs := NewBuffers(rec, budget)
-				store, err := NewSpillStore([]string{b.TempDir()}, "zstd", 1, 0)
+				store, err := NewSpillStore([]string{b.TempDir()}, "", 1, 0)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 )
 
 // SpillStore holds sorted runs on local disk for a while. Runs share segment files, so that ten thousand buckets don't
@@ -62,7 +63,8 @@ const (
 )
 
 // NewSpillStore returns a store in dirs, which are made; none: the system's directory for temporary files. compression is
-// spill-compression (zstd, lz4, lzo, which is done as lz4, and none), limit write-buffer-spill.max-disk-size.
+// spill-compression (zstd, none, and lz4 and lzo, for which s2 stands in; so it does when it is ""), limit
+// write-buffer-spill.max-disk-size.
 func NewSpillStore(dirs []string, compression string, zstdLevel int, limit int64) (*SpillStore, error) {
 	s := &SpillStore{dirs: dirs, limit: limit}
 	if len(dirs) == 0 {
@@ -74,14 +76,16 @@ func NewSpillStore(dirs []string, compression string, zstdLevel int, limit int64
 		}
 	}
 	switch strings.ToLower(compression) {
-	case "", "zstd":
+	case "":
+		s.codec = s2Blocks{}
+	case "zstd":
 		c, err := newZstdBlocks(zstdLevel)
 		if err != nil {
 			return nil, err
 		}
 		s.codec = c
 	case "lz4", "lzo":
-		s.codec = &lz4Blocks{}
+		s.codec = s2Blocks{}
 	case "none":
 		s.codec = rawBlocks{}
 	default:
@@ -254,38 +258,21 @@ func (z *zstdBlocks) close() {
 	z.dec.Close()
 }
 
-// lz4Blocks marks a block that did not get smaller by a size that equals the raw one.
-type lz4Blocks struct{ pool sync.Pool }
+// s2Blocks compresses in a seventh of zstd's time, to a third more. The blocks are read once, from this machine's own disk,
+// and most often from its page cache.
+type s2Blocks struct{}
 
-func (z *lz4Blocks) compress(dst, raw []byte) []byte {
-	c, _ := z.pool.Get().(*lz4.Compressor)
-	if c == nil {
-		c = new(lz4.Compressor)
-	}
-	defer z.pool.Put(c)
+func (s2Blocks) compress(dst, raw []byte) []byte {
 	at := len(dst)
-	if need := at + len(raw); cap(dst) < need {
-		dst = append(make([]byte, 0, need), dst...)
-	}
-	n, err := c.CompressBlock(raw, dst[at:at+len(raw)])
-	if err != nil || n == 0 || n >= len(raw) {
-		return append(dst, raw...)
-	}
-	return dst[:at+n]
+	dst = slices.Grow(dst, s2.MaxEncodedLen(len(raw)))
+	return dst[:at+len(s2.Encode(dst[at:cap(dst)], raw))]
 }
 
-func (z *lz4Blocks) decompress(dst, packed []byte, raw int) ([]byte, error) {
-	if len(packed) == raw {
-		return append(dst, packed...), nil
+func (s2Blocks) decompress(dst, packed []byte, raw int) ([]byte, error) {
+	if n, err := s2.DecodedLen(packed); err != nil || n != raw {
+		return nil, errors.New("it tells another size")
 	}
-	if cap(dst) < raw {
-		dst = make([]byte, raw)
-	}
-	n, err := lz4.UncompressBlock(packed, dst[:raw])
-	if err != nil {
-		return nil, err
-	}
-	return dst[:n], nil
+	return s2.Decode(slices.Grow(dst[:0], raw)[:raw], packed)
 }
 
-func (z *lz4Blocks) close() {}
+func (s2Blocks) close() {}

@@ -134,7 +134,7 @@ func TestFlushGivesTheLastOfEachKeyInOrder(t *testing.T) {
 		uds := rapid.SampledFrom([][]int{nil, nil, {9}, {8, 7}}).Draw(t, "uds")
 		desc := rapid.Bool().Draw(t, "desc")
 		all := rapid.Bool().Draw(t, "all")
-		compression := rapid.SampledFrom([]string{"zstd", "lz4", "none"}).Draw(t, "compression")
+		compression := rapid.SampledFrom([]string{"", "zstd", "lz4", "none"}).Draw(t, "compression")
 		limit := rapid.SampledFrom([]int64{0, 0, 20000, 1}).Draw(t, "disk")
 		distinct := rapid.SampledFrom([]int{3, 50, 1000}).Draw(t, "distinct")
 		store, err := NewSpillStore(nil, compression, 1, limit)

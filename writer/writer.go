@@ -113,8 +113,12 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 		if o.Has(table.KeyWriteBufferSpillMaxDiskSize) {
 			limit = max(o.Size(table.KeyWriteBufferSpillMaxDiskSize), 1)
 		}
+		compression := "" // the fastest: nobody else reads it
+		if o.Has(table.KeySpillCompression) {
+			compression = o.Get(table.KeySpillCompression)
+		}
 		var err error
-		w.spill, err = lsm.NewSpillStore(cfg.SpillDirs, o.Get(table.KeySpillCompression), o.Int(table.KeySpillCompressionZstdLevel), limit)
+		w.spill, err = lsm.NewSpillStore(cfg.SpillDirs, compression, o.Int(table.KeySpillCompressionZstdLevel), limit)
 		if err != nil {
 			return nil, err
 		}
