@@ -32,7 +32,7 @@ func (c *cursor) next() (bool, error) {
 		}
 		e := &c.ents[c.at]
 		c.at++
-		c.prefix, c.rec, c.seq = e.prefix, c.part.record(e.off), c.base+int64(e.ord)
+		c.prefix, c.rec, c.seq = e.prefix, c.part.record(e.off), c.base+int64(e.ordinal())
 		return true, nil
 	}
 	if c.pos == len(c.buf) {
@@ -74,7 +74,7 @@ func (m *runMerger) run(codec *recordCodec, sources []*cursor, all bool, out emi
 		c := sources[0]
 		for i := range c.ents {
 			e := &c.ents[i]
-			if err := out.add(c.part.record(e.off), c.base+int64(e.ord), true); err != nil {
+			if err := out.add(c.part.record(e.off), c.base+int64(e.ordinal()), true); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package lsm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"sync"
 	"unsafe"
@@ -150,7 +149,7 @@ func (m *MergeTree) append(b *row.Batch, rows []int32, seq int64, force bool) (i
 // view. seq is the sequence number of that record.
 func (m *MergeTree) room(sizes []uint32, seq int64, force bool) bool {
 	p := m.buf
-	if p != nil && p.rows > math.MaxUint32/2 {
+	if p != nil && p.rows > maxRows-tileRows {
 		return false // SealPart must begin a new one
 	}
 	var pages int

@@ -11,8 +11,18 @@ import (
 type entry struct {
 	prefix uint64
 	off    uint32 // place of the record in 8-byte units: page << shift | offset
-	ord    uint32
+	ord    uint32 // with distinctKey, once sorted
 }
+
+// distinctKey marks an entry whose key is known to differ from that of the entry before. Parts have fewer than maxRows
+// rows, so the bit is free.
+const (
+	distinctKey = 1 << 31
+	maxRows     = 1 << 30
+)
+
+// ordinal returns the record's ordinal.
+func (e *entry) ordinal() uint32 { return e.ord &^ distinctKey }
 
 // recordSorter sorts parts. It keeps scratch memory between calls; one a pool worker.
 type recordSorter struct {
@@ -154,7 +164,12 @@ func (s *recordSorter) tied(ents []entry, p *Part, depth int) {
 		}
 		s.ties(ents, p, depth)
 	}
+	last = ents[0].prefix
 	for i := range ents {
+		if ents[i].prefix != last && len(c.seqs) == 0 {
+			ents[i].ord |= distinctKey // which saves lastOfKey a look at two records far apart
+		}
+		last = ents[i].prefix
 		ents[i].prefix = prefix
 	}
 }
@@ -182,7 +197,7 @@ func (p *Part) common(ents []entry, depth int) int {
 func lastOfKey(ents []entry, p *Part) []entry {
 	n := 0
 	for i := range ents {
-		if n > 0 && ents[n-1].prefix == ents[i].prefix && (p.codec.onlyPref || p.codec.sameKey(p.record(ents[n-1].off), p.record(ents[i].off))) {
+		if n > 0 && ents[n-1].prefix == ents[i].prefix && ents[i].ord < distinctKey && (p.codec.onlyPref || p.codec.sameKey(p.record(ents[n-1].off), p.record(ents[i].off))) {
 			n--
 		}
 		if n != i {
