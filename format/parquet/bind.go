@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/paimon-go/paimon-go/format"
@@ -11,6 +12,9 @@ import (
 func corrupt(f string, args ...any) error {
 	return fmt.Errorf("%w: parquet: %w", format.ErrCorrupt, fmt.Errorf(f, args...))
 }
+
+// errUnsupported is about files that are whole but use a part of the format that no Paimon writer uses.
+var errUnsupported = errors.New("not supported")
 
 // fileNode is a node of a file's own schema.
 type fileNode struct {
@@ -112,7 +116,7 @@ func bind(name string, t *row.Type, f *fileNode) (*bound, error) {
 	b.def, b.rep, b.around, b.shape = f.def, f.rep, f.around, f.firstLeaf()
 	b.optional = f.repetition == repOptional
 	if f.repetition == repRepeated {
-		return nil, fmt.Errorf("parquet: column %q is repeated in the file without being a list", name)
+		return nil, corrupt("column %q is repeated in the file without being a list", name)
 	}
 	add := func(name string, t *row.Type, f *fileNode) error {
 		k, err := bind(name, t, f)
@@ -170,7 +174,7 @@ func mismatch(name string, t *row.Type, f *fileNode) error {
 	if f.leaf >= 0 {
 		kind = [...]string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}[f.typ]
 	}
-	return fmt.Errorf("parquet: column %q is %s in the file, which can't be read as %s", name, kind, t)
+	return corrupt("column %q is %s in the file, which can't be read as %s", name, kind, t)
 }
 
 // readable reports whether values of the file's leaf can become values of t.

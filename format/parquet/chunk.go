@@ -29,7 +29,7 @@ type chunk struct {
 	page       bounds
 
 	// The chunk so far.
-	out          []byte
+	out          blocks
 	pages        []pageInfo
 	bounds       []byte // of the pages, cut for the page index
 	total        bounds
@@ -37,6 +37,7 @@ type chunk struct {
 	totalLevels  int64
 	totalNulls   int64
 	uncompressed int64
+	totalRaw     int64 // PLAIN size
 	dictPages    int
 	judged       bool // the dictionary was found worth keeping for now
 	effort       effort
@@ -75,9 +76,10 @@ func (c *chunk) start() {
 	// Java's writer of format version 1 has no dictionaries for booleans and decimals of many digits.
 	c.enc.reset(c.leaf, c.leaf.phys != pBoolean && c.leaf.phys != pFixed && c.cfg.useDict(dotted(c.leaf.path)))
 	c.startPage()
-	c.out, c.pages, c.bounds = c.out[:0], c.pages[:0], c.bounds[:0]
+	c.out.reset()
+	c.pages, c.bounds = c.pages[:0], c.bounds[:0]
 	c.total.reset()
-	c.totalRows, c.totalLevels, c.totalNulls, c.uncompressed, c.dictPages = 0, 0, 0, 0, 0
+	c.totalRows, c.totalLevels, c.totalNulls, c.uncompressed, c.totalRaw, c.dictPages = 0, 0, 0, 0, 0, 0
 	c.judged = false
 }
 
@@ -89,7 +91,8 @@ func (c *chunk) startPage() {
 
 func (c *chunk) release() {
 	c.leaf, c.cfg, c.comp, c.stage.leaf = nil, nil, nil, nil
-	if cap(c.out)+c.enc.capacity()+cap(c.stage.fixed)+8*cap(c.stage.i64)+4*cap(c.stage.i32)+4*cap(c.idx)+cap(c.defs)+cap(c.reps) <= maxPooledBytes {
+	c.out.reset()
+	if c.enc.capacity()+cap(c.stage.fixed)+8*cap(c.stage.i64)+4*cap(c.stage.i32)+4*cap(c.idx)+cap(c.defs)+cap(c.reps) <= maxPooledBytes {
 		chunkPools[phys(c.enc, c.page.kind)].Put(c)
 	}
 }
@@ -336,31 +339,36 @@ func (c *chunk) flushPage() error {
 	}
 	h := pageHeader{typ: pageData, values: int32(c.levels), encoding: encoding,
 		defEncoding: levelEncoding(c.leaf.def), repEncoding: levelEncoding(c.leaf.rep)}
-	at := len(c.out)
-	if err := c.appendPage(&h, body, s); err != nil {
+	packed, err := c.pack(&h, body, s)
+	if err != nil {
 		return err
 	}
+	at := c.out.n
+	c.out.append(s.thrift.b)
+	c.out.append(packed)
 	c.addPage(at)
 	c.startPage()
 	return nil
 }
 
-// appendPage compresses a page's body and appends it to out after its header.
-func (c *chunk) appendPage(h *pageHeader, body []byte, s *scratch) error {
-	var err error
-	if s.packed, err = c.comp.appendTo(s.packed[:0], body, &c.effort); err != nil {
-		return fmt.Errorf("compressing a page of column %q: %w", c.leaf.name, err)
+// pack compresses a page's body and makes its header, which is then in s.thrift.
+func (c *chunk) pack(h *pageHeader, body []byte, s *scratch) ([]byte, error) {
+	packed := body
+	if c.comp.codec != codecNone {
+		var err error
+		if s.packed, err = c.comp.appendTo(s.packed[:0], body, &c.effort); err != nil {
+			return nil, fmt.Errorf("compressing a page of column %q: %w", c.leaf.name, err)
+		}
+		packed = s.packed
 	}
-	if len(body) > maxPage || len(s.packed) > maxPage {
-		return fmt.Errorf("a page of column %q has %d bytes: the format allows 2 GiB", c.leaf.name, len(body))
+	if len(body) > maxPage || len(packed) > maxPage {
+		return nil, fmt.Errorf("a page of column %q has %d bytes: the format allows 2 GiB", c.leaf.name, len(body))
 	}
-	h.uncompressed, h.size = int32(len(body)), int32(len(s.packed))
-	h.crc = crc32.ChecksumIEEE(s.packed)
+	h.uncompressed, h.size = int32(len(body)), int32(len(packed))
+	h.crc = crc32.ChecksumIEEE(packed)
 	h.write(&s.thrift)
-	c.out = grow(c.out, len(s.thrift.b)+len(s.packed))
-	c.out = append(append(c.out, s.thrift.b...), s.packed...)
 	c.uncompressed += int64(len(s.thrift.b) + len(body))
-	return nil
+	return packed, nil
 }
 
 const maxPage = 1<<31 - 1
@@ -398,7 +406,7 @@ func withLength(dst []byte, f func([]byte) []byte) []byte {
 
 // addPage records the page that begins at at in out.
 func (c *chunk) addPage(at int) {
-	p := pageInfo{at: at, size: len(c.out) - at, firstRow: c.totalRows, nulls: int64(c.nulls),
+	p := pageInfo{at: at, size: c.out.n - at, firstRow: c.totalRows, nulls: int64(c.nulls),
 		allNull: c.nulls == c.levels, known: c.page.known()}
 	p.lo = len(c.bounds)
 	p.hi, p.end = p.lo, p.lo
@@ -414,11 +422,26 @@ func (c *chunk) addPage(at int) {
 	c.totalRows += int64(c.rows)
 	c.totalLevels += int64(c.levels)
 	c.totalNulls += int64(c.nulls)
+	c.totalRaw += int64(c.raw)
 }
 
-// size is the bytes finished and the raw bytes of the page under way.
+// size is the bytes finished and the PLAIN bytes of the page under way.
 func (c *chunk) size() (finished, raw int64) {
-	return int64(len(c.out)), int64(c.raw + len(c.enc.dict().bytes))
+	return int64(c.out.n), int64(c.raw + len(c.enc.dict().bytes))
+}
+
+// guess is what the page under way and the dictionary will take: as much of their PLAIN size as for the pages before, or
+// for the first page as much of the encoded size as other data of the file.
+func (c *chunk) guess(ratio float64) int64 {
+	d := c.enc.dict()
+	dict := float64(len(d.bytes)) * ratio
+	switch {
+	case c.totalRaw > 0:
+		return int64(dict + float64(c.raw)*float64(c.out.n)/float64(c.totalRaw))
+	case d.on:
+		return int64(dict + float64(len(d.indexes)*d.width()/8)*ratio)
+	}
+	return int64(float64(c.raw) * ratio)
 }
 
 // scratch is memory for one page at a time.

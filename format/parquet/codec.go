@@ -19,6 +19,8 @@ const (
 	codecNone   = 0
 	codecSnappy = 1
 	codecGzip   = 2
+	codecLZO    = 3
+	codecBrotli = 4
 	codecLZ4    = 5 // Hadoop's block stream, deprecated
 	codecZstd   = 6
 	codecLZ4Raw = 7

@@ -36,9 +36,6 @@ type decoder struct {
 
 var errValues = errors.New("values are cut off")
 
-func encodingName(e int32) string { return fmt.Sprintf("%d", e) }
-func codecName(c int32) string    { return fmt.Sprintf("%d", c) }
-
 func (d *decoder) plain(b []byte) { d.mode, d.b, d.bit = modePlain, b, 0 }
 
 // start begins a page whose values are in b.
@@ -98,7 +95,10 @@ func (d *decoder) start(h *pageHeader, b []byte) error {
 			return d.startLengths(rest)
 		}
 	}
-	return fmt.Errorf("values of physical type %d in encoding %s, which is not supported", phys, encodingName(h.encoding))
+	if h.encoding == encByteSplit {
+		return fmt.Errorf("encoding %d is %w", h.encoding, errUnsupported)
+	}
+	return fmt.Errorf("values of physical type %d in encoding %d", phys, h.encoding)
 }
 
 func (d *decoder) startLengths(b []byte) (err error) {

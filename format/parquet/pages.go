@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"sync"
@@ -88,7 +89,10 @@ func (r *leafReader) open(m *chunkMeta, size int64) error {
 		return corrupt("column %q lies at %d with %d bytes in a file of %d", r.name, start, m.size, size)
 	}
 	if _, ok := maxRatio[m.codec]; !ok {
-		return errors.New("parquet: codec " + codecName(m.codec) + " is not supported")
+		if m.codec == codecLZO || m.codec == codecBrotli {
+			return fmt.Errorf("parquet: column %q: codec %d is %w", r.name, m.codec, errUnsupported)
+		}
+		return corrupt("column %q: codec %d is unknown", r.name, m.codec)
 	}
 	r.codec, r.pos, r.end, r.left = m.codec, start, start+m.size, m.values
 	r.win, r.began, r.hasDict, r.pageLeft = nil, false, false, 0
@@ -188,7 +192,10 @@ func (r *leafReader) nextPage() error {
 		default:
 			err = r.readV2(&h, packed)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errUnsupported):
+			return fmt.Errorf("parquet: column %q at %d: %w", r.name, at, err)
+		case err != nil:
 			return corrupt("column %q at %d: %w", r.name, at, err)
 		}
 		if h.typ != pageDict && r.pageLeft > 0 {
@@ -242,7 +249,7 @@ func (r *leafReader) readDict(h *pageHeader, packed []byte) error {
 		return err
 	}
 	if h.encoding != encPlain && h.encoding != encPlainDict {
-		return errors.New("dictionary in encoding " + encodingName(h.encoding))
+		return fmt.Errorf("dictionary in encoding %d", h.encoding)
 	}
 	if r.phys != pBoolean && int(h.values) > len(body) {
 		return errPageSize
@@ -269,7 +276,7 @@ func (r *leafReader) readV1(h *pageHeader, packed []byte) error {
 			return nil
 		}
 		if encoding != encRLE {
-			return errors.New("levels in encoding " + encodingName(encoding))
+			return fmt.Errorf("levels in encoding %d", encoding)
 		}
 		if len(body) < 4 {
 			return errLevels
@@ -453,7 +460,7 @@ func (r *leafReader) rows(n int, bounded bool) (int, error) {
 			return rows, corrupt("column %q: %w", r.name, err)
 		}
 		if got != full {
-			return rows, errors.New("parquet: column \"" + r.name + "\" has rows of more than 4 GiB")
+			return rows, fmt.Errorf("parquet: column %q has rows of more than 4 GiB", r.name)
 		}
 		r.from += k
 		if stop {

@@ -172,16 +172,20 @@ func (w *writer) buffered() (finished, raw int64) {
 
 // Size returns the bytes written, the pages that wait, and a guess of the rest from how well pages were compressed so far.
 func (w *writer) Size() int64 {
-	finished, raw := w.buffered()
+	var finished, uncompressed int64
+	for _, c := range w.chunks {
+		finished += int64(c.out.n)
+		uncompressed += c.uncompressed
+	}
 	ratio := w.ratio
-	if finished > 0 {
-		var uncompressed int64
-		for _, c := range w.chunks {
-			uncompressed += c.uncompressed
-		}
+	if uncompressed > 0 {
 		ratio = float64(finished) / float64(uncompressed)
 	}
-	return w.written + finished + int64(float64(raw)*ratio)
+	size := w.written + finished
+	for _, c := range w.chunks {
+		size += c.guess(ratio)
+	}
+	return size
 }
 
 // flushGroup writes the row group under way.
@@ -217,21 +221,20 @@ func (w *writer) flushChunk(c *chunk) (writtenChunk, error) {
 	}
 	m := writtenChunk{at: w.written, levels: c.totalLevels, nulls: c.totalNulls, dictPages: c.dictPages, plainPages: len(c.pages) - c.dictPages}
 	if c.dictPages > 0 {
-		pages := len(c.out)
 		d := c.enc.dict()
 		s := scratchPool.Get().(*scratch)
 		h := pageHeader{typ: pageDict, values: int32(d.entries), encoding: encPlainDict}
-		err := c.appendPage(&h, d.bytes, s)
-		s.release()
+		packed, err := c.pack(&h, d.bytes, s)
 		if err != nil {
 			return m, err
 		}
-		w.write(c.out[pages:])
-		c.out = c.out[:pages]
+		w.write(s.thrift.b)
+		w.write(packed)
+		s.release()
 		m.hasDict = true
 	}
 	m.dataAt = w.written
-	w.write(c.out)
+	c.out.drain(w.write)
 	m.size, m.uncompressed = w.written-m.at, c.uncompressed
 	if c.total.known() {
 		m.min, m.max = c.total.appendMin(nil), c.total.appendMax(nil)
