@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,9 +32,6 @@ type start struct {
 // connection it goes on at the last transaction end, on another host if need be.
 func (s *stream) follow(ctx context.Context, from start) error {
 	s.ctx = ctx
-	if s.src.cfg.ServerID == 0 {
-		s.src.cfg.ServerID = 1<<30 + rand.Uint32N(1<<30)
-	}
 	prefer := s.src.server.addr
 	failing := time.Now()
 	for try := 0; ; try++ {
@@ -151,7 +147,7 @@ func (f handlerFunc) HandleEvent(e *replication.BinlogEvent) error { return f(e)
 // libraryEvent takes an event of the library, which in raw mode has parsed only the header.
 func (s *stream) libraryEvent(e *replication.BinlogEvent) error {
 	h := e.Header
-	ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos}
+	ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos, server: h.ServerID}
 	switch b := e.Event.(type) {
 	case *replication.RotateEvent:
 		s.rotate(string(b.NextLogName), b.Position)
@@ -305,7 +301,7 @@ func scanBinlog(ctx context.Context, path string, take func(event) error) error 
 			return err
 		}
 		h := e.Header
-		ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos}
+		ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos, server: h.ServerID}
 		if g, ok := e.Event.(*replication.GenericEvent); ok {
 			ev.body = g.Data
 		} else if _, ok := e.Event.(*replication.RotateEvent); ok {

@@ -44,7 +44,7 @@ type page struct {
 
 const (
 	pageBatchRows  = 4096
-	pageBatchBytes = 4 << 20
+	pageBatchBytes = 1 << 20
 )
 
 // planRanges splits the key space for parallel reading, at real keys that the server finds.

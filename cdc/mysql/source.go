@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,10 @@ type Source struct {
 // on from, "" for a first start. It starts no goroutine. Every failure is a cdc.ErrSource, cdc.ErrUsage, cdc.ErrRefused or
 // cdc.ErrPositionLost.
 func Open(ctx context.Context, cfg Config, saved string, log *slog.Logger) (*Source, error) {
+	if cfg.ServerID == 0 {
+		cfg.ServerID = 1<<30 + rand.Uint32N(1<<30)
+	}
+	cfg.StopAtLatest = cfg.StopAtLatest || cfg.Startup == StartSnapshot
 	s := &Source{cfg: &cfg, log: log, opts: cfg.Values}
 	s.opts.Types = cfg.Types
 	if saved != "" {

@@ -24,9 +24,6 @@ func (s *Source) endAt(end *Position) error {
 // endAfterRead moves the end of a bounded source behind its initial read: what changed while the table was read brings
 // rows that were read at different times to one state.
 func (s *Source) endAfterRead(ctx context.Context) error {
-	if s.cfg.Startup == StartSnapshot {
-		s.cfg.StopAtLatest = true
-	}
 	if !s.cfg.StopAtLatest || s.server == nil {
 		return nil
 	}

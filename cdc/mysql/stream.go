@@ -57,6 +57,7 @@ type event struct {
 	time   uint32 // seconds
 	size   uint32
 	endPos uint32 // 0: not a place in the file
+	server uint32 // that wrote it first
 	body   []byte
 }
 

@@ -31,6 +31,7 @@ func decodeGTID(e event, t *transaction) error {
 		if err := safely(func() error { return m.Decode(e.body) }); err != nil {
 			return err
 		}
+		m.GTID.ServerID = e.server
 		t.id = gtid{is: true, isMaria: true, maria: m.GTID}
 		t.begun = !m.IsStandalone() // MariaDB logs no BEGIN
 		t.xa = m.Flags&mariaPreparedXA != 0
