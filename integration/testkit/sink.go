@@ -151,10 +151,12 @@ func (p *Process) Wait(limit time.Duration) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// PeakRSS is the most memory that the process had resident, in bytes. While it runs only.
+// PeakRSS is the most memory that the process had resident so far, in bytes; 0 when it has ended.
 func (p *Process) PeakRSS() int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
-	require.NoError(p.t, err)
+	if err != nil {
+		return 0
+	}
 	for line := range strings.SplitSeq(string(b), "\n") {
 		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(v, "kB")), 10, 64)
@@ -162,7 +164,6 @@ func (p *Process) PeakRSS() int64 {
 			return kb << 10
 		}
 	}
-	p.t.Fatal("no VmHWM")
 	return 0
 }
 
@@ -188,4 +189,15 @@ func (p *Process) Until(limit time.Duration, what string, ok func() bool) {
 		}
 		return false
 	})
+}
+
+// UntilEnd calls look until the process ends.
+func (p *Process) UntilEnd(look func()) {
+	p.t.Helper()
+	for end := time.Now().Add(5 * time.Minute); p.Running(); time.Sleep(10 * time.Millisecond) {
+		look()
+		if time.Now().After(end) {
+			p.t.Fatal("the sink does not end")
+		}
+	}
 }

@@ -1,0 +1,70 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/integration/testkit"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// TestSmallBufferSpills lets far more rows come in within one tick than the write buffer holds. PAIMON_GO_TEST_MB makes it
+// more by hand.
+func TestSmallBufferSpills(t *testing.T) {
+	mb := 120
+	if v := os.Getenv("PAIMON_GO_TEST_MB"); v != "" {
+		var err error
+		mb, err = strconv.Atoi(v)
+		require.NoError(t, err)
+	}
+	db := testkit.MySQL(t).Database(t)
+	db.Exec("CREATE TABLE s (id BIGINT PRIMARY KEY, data VARCHAR(1100), x BIGINT)")
+	fill := strings.Repeat("y", 900)
+	rows := mb << 10
+	db.InsertRows("s", 0, 2000, 500, func(i int) string { return fmt.Sprintf("%d,'%d %s',0", i*1_000_003, i, fill) })
+	for n := 2000; n < rows; n *= 2 { // in an order that is not the key's
+		db.Exec(fmt.Sprintf("INSERT INTO s SELECT id + %d, CONCAT(%d, data), id * 7919 %% 1000003 FROM s LIMIT %d", n, n%10, rows-n))
+	}
+	j := testkit.NewJob(t, db, "s")
+	j.Interval = "1h"
+	j.Conf["write-buffer-size"] = "8 mb"
+	j.Conf["file.compression"] = "none"
+	start := time.Now()
+	p := j.Start()
+	p.Until(10*time.Minute, "the stream", func() bool { return strings.Contains(p.Output(), "following the log") })
+	db.Exec("UPDATE s SET x = x + 1 WHERE id % 10 = 0")
+	p.Signal(15)
+	var peak int64
+	p.UntilEnd(func() { peak = max(peak, p.PeakRSS()) })
+	require.Equal(t, 0, p.Wait(time.Minute))
+	t.Logf("%d MB in %.1f s, peak RSS %d MB", mb, time.Since(start).Seconds(), peak>>20)
+	require.Less(t, peak, int64(8+200)<<20)
+	snapshots := j.Snapshots()
+	require.Len(t, snapshots, 1)
+	files := map[int32][]table.DataFile{}
+	tbl := j.Open()
+	var total int64
+	for e, err := range tbl.Scan(t.Context(), snapshots[0], table.Filter{}) {
+		require.NoError(t, err)
+		require.EqualValues(t, 0, e.File.Level)
+		files[e.Bucket] = append(files[e.Bucket], e.File)
+		total += e.File.RowCount
+	}
+	require.EqualValues(t, rows, total)
+	for b, list := range files {
+		var bytes int64
+		for i := range list {
+			bytes += list[i].Size
+		}
+		require.LessOrEqual(t, int64(len(list)), 1+bytes/(128<<20), "bucket %d: one run of files, rolled at the target size", b)
+	}
+	j.RequireClean()
+}
