@@ -99,7 +99,7 @@ func (s *Source) findMap(e event, found **TableMap) error {
 
 // fileTime reads the time at which a log file of the server began.
 func (s *Source) fileTime(ctx context.Context, file string) (time.Time, error) {
-	st := &stream{src: s, ignored: map[byte]int64{}, maps: map[uint64]*watched{}}
+	st := &stream{src: s, maps: map[uint64]*watched{}}
 	var began time.Time
 	st.peek = func(e event) error {
 		if e.kind == eventFormat && e.time > 0 {

@@ -291,6 +291,7 @@ func (r *snapshotReader) readRange(ctx context.Context, c *client.Conn, d *Decod
 
 // readPage runs one statement and hands its rows over in batches; the last one says done when the range has no more.
 func (r *snapshotReader) readPage(ctx context.Context, c *client.Conn, d *Decoder, index int, rng *Range, names []string, keyAt []int) (int, error) {
+	seen := d.Counters()
 	q, err := startQuery(c, r.query(names, rng))
 	if err != nil {
 		return 0, err
@@ -345,6 +346,7 @@ func (r *snapshotReader) readPage(ctx context.Context, c *client.Conn, d *Decode
 			}
 		}
 	}
+	r.src.count(d, &seen)
 	if done := !r.walk || rows < r.cfg.ChunkRows; done || b.N > 0 {
 		if err := hand(done); err != nil {
 			return rows, err

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/format/row"
@@ -35,6 +38,9 @@ type Source struct {
 
 	target     *row.Type
 	logColumns []Column // for logs that don't name columns: in the order of row images
+
+	ignored                               [256]atomic.Int64 // events without effect, by their type
+	zeroDates, invalidChars, timesChanged atomic.Int64      // values that needed a policy
 
 	// Only Next and Retarget use these.
 	snap     *snapshotReader
@@ -324,7 +330,7 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 }
 
 func (s *Source) startStream() error {
-	st := &stream{src: s, hand: newHandoff(s.target), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1), ignored: map[byte]int64{}}
+	st := &stream{src: s, hand: newHandoff(s.target), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1)}
 	st.hand.fill.boundary, st.hand.spare.boundary = true, true
 	var err error
 	if s.from.GTID != "" || s.server == nil || s.server.gtidOn() {
@@ -374,4 +380,33 @@ func (s *Source) Close() error {
 	}
 	s.wg.Wait()
 	return nil
+}
+
+// Values are the values so far that needed a policy (see ValueOptions). Safe for concurrent use.
+func (s *Source) Values() Counters {
+	return Counters{ZeroDates: s.zeroDates.Load(), InvalidChars: s.invalidChars.Load(), TimesChanged: s.timesChanged.Load()}
+}
+
+// count adds what a decoder has counted since seen.
+func (s *Source) count(d *Decoder, seen *Counters) {
+	n := d.Counters()
+	if n == *seen {
+		return
+	}
+	s.zeroDates.Add(n.ZeroDates - seen.ZeroDates)
+	s.invalidChars.Add(n.InvalidChars - seen.InvalidChars)
+	s.timesChanged.Add(n.TimesChanged - seen.TimesChanged)
+	*seen = n
+}
+
+// IgnoredEvents are the events of the log so far that are without effect on the table, by the names of their types. Safe for
+// concurrent use.
+func (s *Source) IgnoredEvents() map[string]int64 {
+	out := map[string]int64{}
+	for i := range s.ignored {
+		if n := s.ignored[i].Load(); n > 0 {
+			out[replication.EventType(i).String()] = n
+		}
+	}
+	return out
 }

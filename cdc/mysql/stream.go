@@ -103,7 +103,6 @@ type stream struct {
 	replay transaction
 	// retargeted gets a token from Retarget after a schema change.
 	retargeted chan struct{}
-	ignored    map[byte]int64
 	// peek, when set, sees the events in place of all else: for looking at the start of a file.
 	peek  func(event) error
 	fatal error // of our own handling of an event, which no new connection mends
@@ -113,7 +112,8 @@ type stream struct {
 type watched struct {
 	tm  *TableMap
 	dec *Decoder
-	key []int // target positions of the primary key
+	key []int    // target positions of the primary key
+	n   Counters // of dec, as far as they were counted
 }
 
 func (s *stream) where() string {
@@ -190,7 +190,7 @@ func (s *stream) dispatch(e event) error {
 		return s.refuse("a LOAD DATA in statement format (the session's binlog_format was not ROW)")
 	case eventIntvar, eventRand, eventUserVar, eventBeginLoad, eventIgnorable, eventRowsQuery,
 		eventTxnContext, eventViewChange, eventMariaAnnotate, eventMariaCheckpt, eventMariaEncrypt:
-		s.ignored[e.kind]++
+		s.src.ignored[e.kind].Add(1)
 	default:
 		if IsRowsEvent(e.kind) {
 			return s.rows(e)
@@ -198,7 +198,7 @@ func (s *stream) dispatch(e event) error {
 		if e.flags&flagIgnorable == 0 {
 			return s.refuse("an event of type %d, which is not known", e.kind)
 		}
-		s.ignored[e.kind]++
+		s.src.ignored[e.kind].Add(1)
 	}
 	return nil
 }
@@ -437,6 +437,7 @@ func (s *stream) rows(e event) error {
 	if f.batch.N == from {
 		return nil
 	}
+	s.src.count(w.dec, &w.n)
 	f.boundary = false
 	if re.Kind == row.UpdateAfter {
 		splitKeyChanges(f.batch, from, w.key)

@@ -132,6 +132,16 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.name, g.help, nil, labels), kind, g.value)
 	}
+	byName := func(name, help, label string, values map[string]int64) {
+		d := prometheus.NewDesc(name, help, []string{label}, labels)
+		for k, v := range values {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), k)
+		}
+	}
+	byName("paimon_source_ignored_events_total", "Events of the log that are without effect on the table.", "type", m.job.src.IgnoredEvents())
+	v := m.job.src.Values()
+	byName("paimon_source_policy_values_total", "Values that became something else by a policy.", "policy",
+		map[string]int64{"zero-date": v.ZeroDates, "invalid-chars": v.InvalidChars, "time-out-of-range": v.TimesChanged})
 	m.commitSeconds.Collect(ch)
 	m.flushSeconds.Collect(ch)
 }

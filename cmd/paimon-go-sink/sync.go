@@ -167,6 +167,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		j.saved = *j.state
 	}
 	metrics := newMetrics(j)
+	metrics.lastSnapshot.Store(j.resume.SnapshotID)
 	dynamic := table.Options{}
 	if j.table.Options().Enum(table.KeyChangelogProducer) != "input" {
 		dynamic[table.KeyIgnoreUpdateBefore.Name] = "true" // before images only matter to changelogs
