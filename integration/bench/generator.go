@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/format/row"
-	"github.com/paimon-go/paimon-go/table"
 )
 
 // generator makes the rows of integration/java/README.md, "bench rows": upserts of the guide's table, of which row i depends
@@ -14,6 +13,7 @@ type generator struct {
 	keys    uint64
 	length  int // bytes of data
 	words   bool
+	mixed   bool
 	dts     [][]byte // of the partitions
 	scratch []byte
 }
@@ -28,7 +28,7 @@ var words = [16]string{
 }
 
 func newGenerator(w workload) *generator {
-	g := &generator{seed: uint64(w.Seed), keys: uint64(w.Keys), length: w.DataLen, words: w.Data == "words", scratch: make([]byte, w.DataLen+16)}
+	g := &generator{seed: uint64(w.Seed), keys: uint64(w.Keys), length: w.DataLen, words: w.Data == "words", mixed: w.Data == "mixed", scratch: make([]byte, max(w.DataLen, 64)+16)}
 	for p := range w.Partitions {
 		g.dts = append(g.dts, time.Date(2024, 1, 1+p, 0, 0, 0, 0, time.UTC).AppendFormat(nil, time.DateOnly))
 	}
@@ -41,49 +41,42 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
+// nth is the j-th number drawn from a row's hash, from 1.
+func nth(h, j uint64) uint64 { return mix(h + j*gamma) }
+
 func (g *generator) hash(i int) uint64 { return mix(g.seed + uint64(i+1)*gamma) }
 
-// data returns the text of a row, valid until the next call.
-func (g *generator) data(h uint64) []byte {
+// text returns n bytes, valid until the next call.
+func (g *generator) text(h uint64, n int, ofWords bool) []byte {
 	out := g.scratch[:0]
-	for j := uint64(1); len(out) < g.length; j++ {
-		w := mix(h + j*gamma)
-		if !g.words {
+	for j := uint64(1); len(out) < n; j++ {
+		w := nth(h, j)
+		if !ofWords {
 			for range 10 {
 				out = append(out, alphabet[w&63])
 				w >>= 6
 			}
 			continue
 		}
-		for k := 0; k < 16 && len(out) < g.length; k++ {
+		for k := 0; k < 16 && len(out) < n; k++ {
 			out = append(out, words[w&15]...)
 			w >>= 4
 		}
 	}
-	return out[:g.length]
+	return out[:n]
 }
 
-// appendRow appends row i to a batch of the guide's table.
+// appendRow appends row i to a batch of the table.
 func (g *generator) appendRow(b *row.Batch, i int) {
 	h := g.hash(i)
 	id := h % g.keys
 	b.Cols[0].AppendI64(int64(id))
-	b.Cols[1].AppendBytes(g.data(h))
-	b.Cols[2].AppendBytes(g.dts[id%uint64(len(g.dts))])
+	if g.mixed {
+		g.appendMixed(b, h)
+	} else {
+		b.Cols[1].AppendBytes(g.text(h, g.length, g.words))
+	}
+	b.Cols[len(b.Cols)-1].AppendBytes(g.dts[id%uint64(len(g.dts))])
 	b.Kinds = append(b.Kinds, row.Insert)
 	b.N++
-}
-
-// guide is the table that the rows are for.
-func guide(options table.Options) table.Spec {
-	return table.Spec{
-		Fields: []row.Field{
-			{Name: "id", Type: row.Type{Root: row.BigInt}},
-			{Name: "data", Type: row.Type{Root: row.VarChar, Nullable: true, Length: row.MaxLength}},
-			{Name: "dt", Type: row.Type{Root: row.VarChar, Length: row.MaxLength}},
-		},
-		PartitionKeys: []string{"dt"},
-		PrimaryKeys:   []string{"dt", "id"},
-		Options:       options,
-	}
 }

@@ -31,8 +31,9 @@ func TestGeneratorMakesTheRowsOfJava(t *testing.T) {
 			Data, DT   string
 		}
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		g := newGenerator(workload{Data: v.Mode, Seed: v.Seed, Keys: v.Keys, Partitions: v.Partitions, DataLen: len(v.Data)})
-		s, err := table.NewSchema(guide(table.Options{"bucket": "4"}))
+		w := workload{Data: v.Mode, Seed: v.Seed, Keys: v.Keys, Partitions: v.Partitions, DataLen: len(v.Data), Buckets: 4, Format: "avro"}
+		g := newGenerator(w)
+		s, err := table.NewSchema(w.spec())
 		require.NoError(t, err)
 		b := row.NewBatch(s.RowType())
 		g.appendRow(b, v.I)
@@ -53,7 +54,7 @@ func TestPairsAreSelectedByParts(t *testing.T) {
 		}
 		return out
 	}
-	require.Len(t, names(""), 4)
+	require.Len(t, names(""), 6)
 	require.Equal(t, []string{"writer-parquet-words", "writer-avro-words"}, names("words"))
 	require.Equal(t, []string{"writer-parquet-random", "writer-avro-words"}, names("parquet-random,avro-words"))
 	_, err := pairs(workload{}, "orc")

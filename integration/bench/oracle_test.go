@@ -19,13 +19,13 @@ func TestGeneratorsAgree(t *testing.T) {
 	oracle := os.Getenv("PAIMON_GO_ORACLE")
 	require.NotEmpty(t, oracle)
 	for _, data := range []string{"random", "words"} {
-		w := workload{Data: data, Seed: 7, Keys: 1000, Partitions: 40, DataLen: 137}
+		w := workload{Data: data, Seed: 7, Keys: 1000, Partitions: 40, DataLen: 137, Buckets: 4, Format: "avro"}
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), oracle, "bench-rows", "--from", "5", "--rows", "2000", "--data", data,
 			"--seed", "7", "--keys", "1000", "--partitions", "40", "--data-len", "137")
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
 		require.NoError(t, cmd.Run())
-		s, err := table.NewSchema(guide(table.Options{"bucket": "4"}))
+		s, err := table.NewSchema(w.spec())
 		require.NoError(t, err)
 		g, b := newGenerator(w), row.NewBatch(s.RowType())
 		var want []byte

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/metrics"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -26,7 +24,6 @@ type figures struct {
 	CPU        float64 `json:"cpu_s"`         // from the opening of the table to the end
 	ProcessCPU float64 `json:"process_cpu_s"` // since the process started
 	PeakMB     float64 `json:"peak_rss_mb"`
-	GCPercent  float64 `json:"gc_percent,omitempty"` // of cpu_s; ours alone tells it
 	Files      int     `json:"files_on_disk"`
 	Bytes      int64   `json:"bytes_on_disk"`
 }
@@ -49,7 +46,7 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 		}
 		defer pprof.StopCPUProfile()
 	}
-	spec := guide(w.options())
+	spec := w.spec()
 	fsys, err := fs.For(ctx, path, nil)
 	if err != nil {
 		return err
@@ -106,7 +103,6 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 	}
 	f := figures{Wall: time.Since(wall).Seconds(), CPU: cpuSeconds() - cpu, PeakMB: peakMB()}
 	f.ProcessCPU = cpuSeconds()
-	f.GCPercent = 100 * gcSeconds() / f.CPU
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
 
@@ -117,14 +113,6 @@ func cpuSeconds() float64 {
 		return 0
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-}
-
-// gcSeconds returns the part of it that the collector took, but for what it did on processors that were idle.
-func gcSeconds() float64 {
-	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
-	runtime.GC() // brings the figures up to date
-	metrics.Read(s)
-	return s[0].Value.Float64() - s[1].Value.Float64()
 }
 
 // peakMB returns the peak resident set. It isn't what getrusage says: that one has the parent's before exec in it.

@@ -38,7 +38,7 @@ func expected(w workload) (content, error) {
 	for i := range w.Rows {
 		last[g.hash(i)%g.keys] = int32(i + 1)
 	}
-	s, err := table.NewSchema(guide(w.options()))
+	s, err := table.NewSchema(w.spec())
 	if err != nil {
 		return content{}, err
 	}
