@@ -90,16 +90,34 @@ func (b *bounds) update(v *values) {
 			b.minB, b.maxB, b.set = append(b.minB[:0], v.value(0)...), append(b.maxB[:0], v.value(0)...), true
 		}
 		lo, hi := b.minB, b.maxB
+		// Most values are told to lie between by their first bytes. A signed number's order isn't that of its bytes.
+		loHead, hiHead := head(lo), head(hi)
+		heads := b.kind != boundsFixed
 		for i := range v.n {
 			x := v.value(i)
+			if heads && len(x) >= 8 {
+				if h := binary.BigEndian.Uint64(x); h > loHead && h < hiHead {
+					continue
+				}
+			}
 			if b.compare(x, lo) < 0 {
-				lo = x
+				lo, loHead = x, head(x)
 			} else if b.compare(x, hi) > 0 {
-				hi = x
+				hi, hiHead = x, head(x)
 			}
 		}
 		b.minB, b.maxB = append(b.minB[:0], lo...), append(b.maxB[:0], hi...)
 	}
+}
+
+// head returns the first eight bytes as a number in their order, those that are missing as zero.
+func head(x []byte) uint64 {
+	if len(x) >= 8 {
+		return binary.BigEndian.Uint64(x)
+	}
+	var b [8]byte
+	copy(b[:], x)
+	return binary.BigEndian.Uint64(b[:])
 }
 
 func (b *bounds) ints(lo, hi int64) {

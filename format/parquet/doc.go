@@ -14,7 +14,7 @@
 // page in its PLAIN or dictionary form: no value is boxed, and nothing is allocated per row. Buffers, hash tables and
 // compressors outlive a file in pools.
 //
-// Pages and footers are encoded here and not by arrow-go's column writers, which took four times as long for the bytes
+// Pages and footers are encoded here and not by arrow-go's column writers, which took five times as long for the bytes
 // besides compression, allocated twice a row and can't be reused for a second file (BenchmarkArrowGo beside BenchmarkWrite);
 // its reader trusts sizes in damaged files. Tests hold both against arrow-go.
 //
