@@ -2,9 +2,8 @@ package mysql
 
 import (
 	"context"
-	"time"
-
 	"sync"
+	"time"
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/format/row"
@@ -51,6 +50,7 @@ type handoff struct {
 	spare *chunk
 	err   error // no more chunks after what is in fill
 	given time.Time
+	cut   bool          // what was given last ended inside a transaction
 	ready chan struct{} // a token: look again (for Next)
 	taken chan struct{} // a token: look again (for the reader)
 }
@@ -116,7 +116,7 @@ func (h *handoff) takeable(idle bool) bool {
 	case c.batch.N > 0:
 		return c.boundary || c.over(hardRows, hardBytes)
 	case c.moved && c.boundary:
-		return idle || h.err != nil || time.Since(h.given) >= quietEvery
+		return idle || h.cut || h.err != nil || time.Since(h.given) >= quietEvery
 	}
 	return false
 }
@@ -139,7 +139,7 @@ func (h *handoff) next(ctx context.Context, makePos func() cdc.Position) (*cdc.E
 			h.fill, h.spare = h.spare, c
 			h.fill.reset()
 			h.fill.boundary = c.boundary
-			h.given = time.Now()
+			h.given, h.cut = time.Now(), !c.boundary
 			h.mu.Unlock()
 			signal(h.taken)
 			return ev, nil

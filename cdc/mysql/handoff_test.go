@@ -124,6 +124,31 @@ func TestHandoffGivesAMovedPositionOnlyNowAndThen(t *testing.T) {
 	})
 }
 
+func TestHandoffGivesTheEndOfACutTransactionAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandoff(oneInt(t))
+		n := 0
+		for i := range hardRows {
+			require.NoError(t, h.put(t.Context(), int32(i)))
+		}
+		ev, err := h.next(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, hardRows, ev.Rows.N)
+		require.Nil(t, ev.Pos, "the transaction goes on")
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			_ = h.end(t.Context(), &n, 1) // it had no more rows
+		}()
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		ev, err = h.next(ctx, func() cdc.Position { return &Position{} })
+		require.NoError(t, err)
+		require.NotNil(t, ev.Pos)
+		require.Less(t, time.Since(start), time.Second, "a checkpoint waits for it")
+	})
+}
+
 func TestHandoffPassesSchemaChangesBehindTheRows(t *testing.T) {
 	h := newHandoff(oneInt(t))
 	s := &stream{hand: h, ctx: t.Context(), retargeted: make(chan struct{}, 1)}
