@@ -213,9 +213,8 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*serve
 			return nil, err
 		}
 	}
-	s.src.server = srv
 	s.hand.mu.Lock()
-	s.uuid = srv.uuid
+	s.src.server, s.uuid = srv, srv.uuid // position reads both
 	s.hand.mu.Unlock()
 	return srv, nil
 }
