@@ -47,6 +47,17 @@ const (
 	pageBatchBytes = 1 << 20
 )
 
+// planRanges connects and splits the key space.
+func (r *snapshotReader) planRanges(ctx context.Context) ([]Range, error) {
+	c, err := r.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	defer interruptOn(ctx, c)()
+	return planRanges(c, r.cfg, r.table, r.key)
+}
+
 // planRanges splits the key space for parallel reading, at real keys that the server finds.
 func planRanges(c *client.Conn, cfg *Config, t *TableInfo, key []string) ([]Range, error) {
 	whole := []Range{{}}

@@ -45,6 +45,9 @@ type Source struct {
 	// Only Next and Retarget use these.
 	snap     *snapshotReader
 	progress *Progress
+	read     bool // the initial read is over, but its end not known
+	plan     background[[]Range]
+	end      background[*Position]
 	from     *Position // where the log is read from after the initial read
 	last     *row.Batch
 	stream   *stream
@@ -134,10 +137,19 @@ func (s *Source) openServer(ctx context.Context) error {
 	return s.chooseStart(ctx, c, end)
 }
 
-// fits refuses a saved position of another kind of server.
+// fits refuses a saved position of another kind of server, and, without GTIDs, of another server: its files may have the
+// same names.
 func (s *Source) fits() error {
-	if s.resume != nil && s.resume.Flavor != s.flavor {
-		return fmt.Errorf("the saved position is of a %s server, this one is %s: %w", s.resume.Flavor, s.flavor, cdc.ErrPositionLost)
+	r := s.resume
+	if r == nil {
+		return nil
+	}
+	if r.Flavor != s.flavor {
+		return fmt.Errorf("the saved position is of a %s server, this one is %s: %w", r.Flavor, s.flavor, cdc.ErrPositionLost)
+	}
+	if s.server != nil && r.GTID == "" && r.ServerUUID != "" && s.server.uuid != r.ServerUUID {
+		return fmt.Errorf("the saved position %s is of the server %s, %s is %s, and without GTIDs it can't be found there: %w",
+			r, r.ServerUUID, s.server.addr, s.server.uuid, cdc.ErrPositionLost)
 	}
 	return nil
 }
@@ -210,11 +222,11 @@ func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
 		if ev != nil || err != nil {
 			return ev, err
 		}
-		// The initial read is over.
-		s.progress = nil
+		s.read = true
 		if err := s.endAfterRead(ctx); err != nil {
 			return nil, err
 		}
+		s.progress = nil
 		p := *s.from
 		p.Snapshot = nil
 		s.from = &p
@@ -233,6 +245,9 @@ func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
 
 // nextPage gives the next rows of the initial read; nil after the last.
 func (s *Source) nextPage(ctx context.Context) (*cdc.Event, error) {
+	if s.read {
+		return nil, nil
+	}
 	if s.snap == nil {
 		if err := s.startSnapshot(ctx); err != nil {
 			return nil, err
@@ -309,19 +324,13 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 		return err
 	}
 	if !s.progress.Planned {
-		s.progress.Ranges = []Range{{}}
+		ranges := []Range{{}}
 		if r.walk {
-			c, err := r.connect(ctx)
-			if err != nil {
-				return err
-			}
-			s.progress.Ranges, err = planRanges(c, s.cfg, s.table, s.key)
-			_ = c.Close()
-			if err != nil {
+			if ranges, err = s.plan.wait(ctx, s, r.planRanges); err != nil {
 				return err
 			}
 		}
-		s.progress.Planned = true
+		s.progress.Ranges, s.progress.Planned = ranges, true
 	}
 	s.log.Info("reading the table", "table", s.table.Database+"."+s.table.Name, "rows_estimate", s.table.RowsEstimate, "ranges", len(s.progress.Ranges), "done", s.progress.Rows)
 	s.snap = r
@@ -375,11 +384,36 @@ func (s *Source) startStream() error {
 // Close implements cdc.Source: it ends the background goroutines and waits for them.
 func (s *Source) Close() error {
 	s.cancel()
+	s.wg.Wait()
 	if s.snap != nil {
 		s.snap.stop()
 	}
-	s.wg.Wait()
 	return nil
+}
+
+// background is work that Next waits for. It goes on when the caller's wait ends, and the next call waits for it again: begun
+// anew at each tick, it might never end.
+type background[T any] struct {
+	done  chan struct{} // nil: not begun
+	value T             // written before done is closed, as is err
+	err   error
+}
+
+func (b *background[T]) wait(ctx context.Context, s *Source, work func(context.Context) (T, error)) (T, error) {
+	if b.done == nil {
+		b.done = make(chan struct{})
+		s.wg.Go(func() {
+			defer close(b.done)
+			b.value, b.err = work(s.ctx)
+		})
+	}
+	select {
+	case <-b.done:
+		return b.value, b.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 // Values are the values so far that needed a policy (see ValueOptions). Safe for concurrent use.

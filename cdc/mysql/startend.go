@@ -27,17 +27,19 @@ func (s *Source) endAfterRead(ctx context.Context) error {
 	if !s.cfg.StopAtLatest || s.server == nil {
 		return nil
 	}
-	c, srv, err := connectAny(ctx, s.cfg, s.server.addr, s.log)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if !isOn(srv.vars["log_bin"]) && s.cfg.Startup == StartSnapshot {
-		s.log.Warn("the server has no binary log: rows that changed while the table was read may be of different times")
-		s.endFile, s.endPos = s.from.File, s.from.Pos
-		return nil
-	}
-	end, err := logEnd(c, srv)
+	end, err := s.end.wait(ctx, s, func(ctx context.Context) (*Position, error) {
+		c, srv, err := connectAny(ctx, s.cfg, s.server.addr, s.log)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		defer interruptOn(ctx, c)()
+		if !isOn(srv.vars["log_bin"]) && s.cfg.Startup == StartSnapshot {
+			s.log.Warn("the server has no binary log: rows that changed while the table was read may be of different times")
+			return s.from, nil
+		}
+		return logEnd(c, srv)
+	})
 	if err != nil {
 		return err
 	}
