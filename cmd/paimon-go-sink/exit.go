@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/format"
@@ -41,8 +42,13 @@ var classes = []struct {
 	{wraps(table.ErrCorrupt, table.ErrNewerFormat, format.ErrCorrupt), exitCorrupt, "table corrupt or of a newer format", "run paimon-go check on the table; no file was removed"},
 	{wraps(cdc.ErrSource), exitSource, "source unreachable or refused", "see paimon-go-sink check_source; then start again with the same command"},
 	{func(err error) bool {
-		return fs.Unavailable(err) || errors.Is(err, fs.ErrTransient) || errors.Is(err, table.ErrUnknownOutcome) || errors.Is(err, table.ErrConflict)
+		return fs.Unavailable(err) || noPath(err) || errors.Is(err, fs.ErrTransient) || errors.Is(err, table.ErrUnknownOutcome) || errors.Is(err, table.ErrConflict)
 	}, exitStorage, "storage unreachable, full or out of commit retries", "mend the storage, then start again with the same command: it goes on from the last commit"},
+}
+
+// noPath reports that the warehouse's path can't be one: a file stands where a directory should be, say.
+func noPath(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 func wraps(targets ...error) func(error) bool {

@@ -81,8 +81,8 @@ func zstdEncoder(l zstd.EncoderLevel) (*zstd.Encoder, error) {
 	if enc, ok := zstdEncoders[l].Get().(*zstd.Encoder); ok {
 		return enc, nil
 	}
-	// No checksum, as Java; one goroutine, as the caller is one; a window that covers a usual block.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1),
+	// With a checksum, which Java doesn't write but verifies: a flipped bit in a manifest or a row is found. One goroutine, as the caller is one; a window that covers a usual block.
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(1<<17), zstd.WithAllLitEntropyCompression(true))
 	if err != nil {
 		return nil, fmt.Errorf("making a zstd encoder: %w", err)

@@ -202,3 +202,6 @@ func (c *Conn) KillConnections(user string, dumps bool) int {
 	}
 	return n
 }
+
+// Contains reports whether a server has all transactions of a set.
+func Contains(t testing.TB, s *Server, set string) bool { return contains(t, s.Flavor, s.End(t), set) }
