@@ -87,12 +87,8 @@ func (s *Source) findMap(e event, found **TableMap) error {
 		}
 		return errFound
 	case eventPayload:
-		var st stream
-		inner, err := st.decompress(e.body)
-		if err != nil {
-			return err
-		}
-		return eachInner(inner, func(in event) error { return s.findMap(in, found) })
+		var f inflater
+		return f.events(e.body, func(in event) error { return s.findMap(in, found) })
 	}
 	return nil
 }

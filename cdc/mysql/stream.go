@@ -8,10 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/paimon-go/paimon-go/cdc"
-	"github.com/paimon-go/paimon-go/format/row"
 )
 
 // Event types that the stream looks at; those with rows are in rowsevent.go.
@@ -89,9 +86,9 @@ type stream struct {
 	doneFile string
 	donePos  uint64
 
-	maps    map[uint64]*watched
-	decoder *watched // the newest; written with hand.mu held
-	zstd    *zstd.Decoder
+	maps     map[uint64]*watched
+	decoder  *watched // the newest; written with hand.mu held
+	inflater inflater
 
 	// skipUntil passes over transactions that start before this offset of skipFile; skipBefore over those committed earlier.
 	skipUntil  uint64
@@ -343,7 +340,12 @@ func (s *stream) query(e event) error {
 			return s.refuse("a transaction with rows of the table was rolled back in the log")
 		}
 		return s.commit()
-	case strings.HasPrefix(head, "SAVEPOINT"), strings.HasPrefix(head, "ROLLBACK TO"), strings.HasPrefix(head, "RELEASE SAVEPOINT"):
+	case strings.HasPrefix(head, "ROLLBACK TO"): // logged when the transaction changed a table without transactions too
+		if s.txn.applied > 0 {
+			return s.refuse("a transaction with rows of the table was rolled back to a savepoint in the log")
+		}
+		return nil
+	case strings.HasPrefix(head, "SAVEPOINT"), strings.HasPrefix(head, "RELEASE SAVEPOINT"):
 		return nil
 	case strings.HasPrefix(head, "XA START"), strings.HasPrefix(head, "XA BEGIN"):
 		s.txn.open, s.txn.begun, s.txn.xa = true, true, true
@@ -396,145 +398,13 @@ func (s *stream) tableMap(e event) error {
 	return nil
 }
 
-// rows decodes the rows of the watched table into the chunk that is being filled.
-func (s *stream) rows(e event) error {
-	if len(e.body) < 6 {
-		return s.refuse("a rows event of %d bytes", len(e.body))
-	}
-	w := s.maps[uintLE(e.body[:6])]
-	if w == nil || s.txn.skip {
-		return nil
-	}
-	if s.txn.xa {
-		return s.refuse("rows of the table in an XA transaction, which may still be rolled back")
-	}
-	re, err := ParseRows(e.kind, e.body)
-	if err != nil {
-		return s.refuse("a rows event that can't be read (%v)", err)
-	}
-	h := s.hand
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.waitBelow(s.ctx, hardRows, hardBytes); err != nil {
-		return err
-	}
-	f := h.fill
-	from := f.batch.N
-	n, err := w.dec.AppendRows(f.batch, w.tm, &re)
-	if err != nil {
-		f.batch.Truncate(from)
-		if !errors.Is(err, cdc.ErrRefused) {
-			err = fmt.Errorf("%w: %w", err, cdc.ErrRefused)
-		}
-		return fmt.Errorf("%w (at %s)", err, s.where())
-	}
-	was := s.txn.applied
-	s.txn.applied += n
-	if s.replaying() && was < s.replay.applied {
-		taken := min(n, s.replay.applied-was) // before the connection was lost
-		dropRows(f.batch, from, taken*(f.batch.N-from)/n)
-	}
-	if f.batch.N == from {
-		return nil
-	}
-	s.src.count(w.dec, &w.n)
-	f.boundary = false
-	if re.Kind == row.UpdateAfter {
-		splitKeyChanges(f.batch, from, w.key)
-	}
-	return nil
-}
-
-// dropRows removes n rows of a batch from row from on.
-func dropRows(b *row.Batch, from, n int) {
-	if from+n < b.N {
-		rest := row.NewBatch(b.Type)
-		rest.AppendRange(b, from+n, b.N)
-		b.Truncate(from)
-		b.AppendRange(rest, 0, rest.N)
-		return
-	}
-	b.Truncate(from)
-}
-
-// splitKeyChanges turns updates that change the key, pairs from row from on, into a delete and an insert.
-func splitKeyChanges(b *row.Batch, from int, key []int) {
-	for i := from; i+1 < b.N; i += 2 {
-		for _, k := range key {
-			c := &b.Cols[k]
-			if c.IsNull(i) != c.IsNull(i+1) || row.CompareValues(c, i, c, i+1) != 0 {
-				b.Kinds[i], b.Kinds[i+1] = row.Delete, row.Insert
-				break
-			}
-		}
-	}
-}
-
-// payload opens a compressed transaction.
+// payload takes a compressed transaction apart.
 func (s *stream) payload(e event) error {
-	inner, err := s.decompress(e.body)
-	if err != nil {
+	err := s.inflater.events(e.body, s.dispatch)
+	if errors.Is(err, ErrMalformed) && !errors.Is(err, cdc.ErrRefused) {
 		return s.refuse("a compressed transaction that can't be read (%v)", err)
 	}
-	return eachInner(inner, s.dispatch)
-}
-
-// eachInner gives the events of an uncompressed payload. They have no place in the file and no checksum.
-func eachInner(b []byte, take func(event) error) error {
-	for len(b) > 0 {
-		if len(b) < 19 {
-			return malformed("a compressed transaction with %d bytes too many", len(b))
-		}
-		size := int(uintLE(b[9:13]))
-		if size < 19 || size > len(b) {
-			return malformed("a compressed transaction with an event of %d bytes where %d are left", size, len(b))
-		}
-		e := event{kind: b[4], flags: uint16(uintLE(b[17:19])), time: uint32(uintLE(b[:4])), size: uint32(size), body: b[19:size]}
-		if err := take(e); err != nil {
-			return err
-		}
-		b = b[size:]
-	}
-	return nil
-}
-
-// maxPayload bounds what a compressed transaction may grow to.
-const maxPayload = 4 << 30
-
-func (s *stream) decompress(body []byte) ([]byte, error) {
-	r := reader{b: body}
-	var algorithm, size uint64
-	for {
-		field := r.lenenc()
-		if field == 0 || r.bad { // the end mark
-			break
-		}
-		v := reader{b: r.take(int(r.lenenc()))}
-		switch field {
-		case 2:
-			algorithm = v.lenenc()
-		case 3:
-			size = v.lenenc()
-		}
-	}
-	if r.bad || size > maxPayload {
-		return nil, malformed("a header of %d bytes, %d uncompressed", len(body), size)
-	}
-	switch algorithm {
-	case 255:
-		return r.b, nil
-	case 0:
-	default:
-		return nil, malformed("compression %d", algorithm)
-	}
-	if s.zstd == nil {
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPayload))
-		if err != nil {
-			return nil, err
-		}
-		s.zstd = z
-	}
-	return s.zstd.DecodeAll(r.b, make([]byte, 0, size))
+	return err
 }
 
 // cut notes that the connection was lost and forgets what belonged to it.
