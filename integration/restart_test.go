@@ -142,10 +142,14 @@ func TestKilledWhileJavaCompactsAndExpires(t *testing.T) {
 	n := 0
 	for round := range kills(t, 3) {
 		p := j.Start()
+		before := j.Latest()
 		for range 10 {
 			db.InsertRows("s", n, n+300, 100, wideRow)
 			n += 300
 		}
+		p.WaitSnapshot(before + 1)
+		db.InsertRows("s", n, n+300, 10, wideRow)
+		n += 300
 		time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond)
 		p.Kill()
 		h.take(j)

@@ -34,38 +34,43 @@ func (f Finding) Err(addr string) error {
 // checkServer looks at what a server must have before its log can be followed.
 func checkServer(c *client.Conn, s *server, cfg *Config) []Finding {
 	var fs []Finding
+	if cfg.Startup != StartSnapshot {
+		fs = append(checkVariables(s, isReplica(c, s)), checkFilters(c, s, cfg)...)
+	}
+	return append(fs, checkGrants(c, cfg)...)
+}
+
+// checkVariables looks at the settings of the log.
+func checkVariables(s *server, replica bool) []Finding {
+	var fs []Finding
 	fatal := func(what, remedy string) { fs = append(fs, Finding{Fatal: true, What: what, Remedy: remedy}) }
 	warn := func(what, remedy string) { fs = append(fs, Finding{What: what, Remedy: remedy}) }
-	if cfg.Startup != StartSnapshot {
-		if !isOn(s.vars["log_bin"]) {
-			fatal("the server writes no binary log (log_bin is OFF)", "start the server with --log-bin")
-		}
-		if f := s.vars["binlog_format"]; f != "" && !strings.EqualFold(f, "ROW") {
-			fatal("binlog_format is "+f+", not ROW: statements can't be replayed into a table", "SET PERSIST binlog_format = 'ROW' and reconnect the applications")
-		}
-		if f := s.vars["binlog_row_image"]; f != "" && !strings.EqualFold(f, "FULL") {
-			fatal("binlog_row_image is "+f+", not FULL: changes lack the columns that they don't change", "SET PERSIST binlog_row_image = 'FULL' and reconnect the applications")
-		}
-		if v := s.vars["binlog_row_value_options"]; v != "" {
-			fatal("binlog_row_value_options is "+v+": JSON changes are logged in part", "SET PERSIST binlog_row_value_options = '' and reconnect the applications")
-		}
-		replicaUpdates := s.vars["log_replica_updates"]
-		if replicaUpdates == "" {
-			replicaUpdates = s.vars["log_slave_updates"]
-		}
-		if isReplica(c, s) && !isOn(replicaUpdates) {
-			fatal("the server is a replica that doesn't log what it applies (log_replica_updates is OFF)", "start the server with --log-replica-updates")
-		}
-		checkRetention(s, warn)
-		if !s.gtidOn() {
-			warn("gtid_mode is OFF: the job can't move to another replica", "turn on gtid_mode (see the server's manual: enforce_gtid_consistency, then OFF_PERMISSIVE, ON_PERMISSIVE, ON)")
-		}
-		if !s.fullMetadata() {
-			warn("binlog_row_metadata is not FULL: the log doesn't name its columns, and a change of the table while the job is stopped can stop it", "SET PERSIST binlog_row_metadata = 'FULL'")
-		}
-		fs = append(fs, checkFilters(c, s, cfg)...)
+	if !isOn(s.vars["log_bin"]) {
+		fatal("the server writes no binary log (log_bin is OFF)", "start the server with --log-bin")
 	}
-	fs = append(fs, checkGrants(c, cfg)...)
+	if f := s.vars["binlog_format"]; f != "" && !strings.EqualFold(f, "ROW") {
+		fatal("binlog_format is "+f+", not ROW: statements can't be replayed into a table", "SET PERSIST binlog_format = 'ROW' and reconnect the applications")
+	}
+	if f := s.vars["binlog_row_image"]; f != "" && !strings.EqualFold(f, "FULL") {
+		fatal("binlog_row_image is "+f+", not FULL: changes lack the columns that they don't change", "SET PERSIST binlog_row_image = 'FULL' and reconnect the applications")
+	}
+	if v := s.vars["binlog_row_value_options"]; v != "" {
+		fatal("binlog_row_value_options is "+v+": JSON changes are logged in part", "SET PERSIST binlog_row_value_options = '' and reconnect the applications")
+	}
+	replicaUpdates := s.vars["log_replica_updates"]
+	if replicaUpdates == "" {
+		replicaUpdates = s.vars["log_slave_updates"]
+	}
+	if replica && !isOn(replicaUpdates) {
+		fatal("the server is a replica that doesn't log what it applies (log_replica_updates is OFF)", "start the server with --log-replica-updates")
+	}
+	checkRetention(s, warn)
+	if !s.gtidOn() {
+		warn("gtid_mode is OFF: the job can't move to another replica", "turn on gtid_mode (see the server's manual: enforce_gtid_consistency, then OFF_PERMISSIVE, ON_PERMISSIVE, ON)")
+	}
+	if !s.fullMetadata() {
+		warn("binlog_row_metadata is not FULL: the log doesn't name its columns, and a change of the table while the job is stopped can stop it", "SET PERSIST binlog_row_metadata = 'FULL'")
+	}
 	return fs
 }
 
