@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,8 +73,11 @@ func (s *stream) progress() string { return fmt.Sprint(s.file, s.pos, s.doneFile
 
 // terminal returns the error that ends the job when a new connection can't help, else nil.
 func terminal(err error, where string) error {
-	if errors.Is(err, cdc.ErrPositionLost) || errors.Is(err, cdc.ErrUsage) || isAccessDenied(err) {
+	switch {
+	case errors.Is(err, cdc.ErrPositionLost), errors.Is(err, cdc.ErrUsage):
 		return err
+	case isAccessDenied(err):
+		return fmt.Errorf("reading the log: %w: %w", err, cdc.ErrSource)
 	}
 	var e *gomysql.MyError
 	if !errors.As(err, &e) || e.Code != gomysql.ER_MASTER_FATAL_ERROR_READING_BINLOG {
@@ -228,7 +232,7 @@ func (s *stream) replayDir(ctx context.Context, from start) error {
 	}
 	for _, f := range files {
 		name := filepath.Base(f)
-		if from.file != "" && binlogLess(name, from.file) {
+		if from.file != "" && compareBinlogs(name, from.file) < 0 {
 			continue
 		}
 		s.rotate(name, 4)
@@ -259,7 +263,7 @@ func binlogFiles(dir string) ([]string, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("binlog-dir %s has no binlog file: %w", dir, cdc.ErrSource)
 	}
-	sort.Slice(files, func(i, j int) bool { return binlogLess(filepath.Base(files[i]), filepath.Base(files[j])) })
+	slices.SortFunc(files, func(a, b string) int { return compareBinlogs(filepath.Base(a), filepath.Base(b)) })
 	return files, nil
 }
 
@@ -276,26 +280,16 @@ func hasMagic(path string) bool {
 	return err == nil && string(b[:]) == binlogMagic
 }
 
-// binlogLess orders file names by length, then text: binlog.999999 is before binlog.1000000.
-func binlogLess(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
-}
+// compareBinlogs orders file names by length, then text: binlog.999999 is before binlog.1000000.
+func compareBinlogs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
 
 // scanBinlog gives the events of one file.
 func scanBinlog(ctx context.Context, path string, take func(event) error) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", err, cdc.ErrSource)
-	}
-	defer f.Close()
 	p := replication.NewBinlogParser()
 	p.SetRawMode(true)
 	p.SetVerifyChecksum(true)
 	var own error
-	err = p.ParseFile(path, 4, func(e *replication.BinlogEvent) error {
+	err := p.ParseFile(path, 4, func(e *replication.BinlogEvent) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

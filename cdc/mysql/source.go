@@ -257,40 +257,38 @@ func (s *Source) nextPage(ctx context.Context) (*cdc.Event, error) {
 		s.snap.pool.Put(s.last)
 		s.last = nil
 	}
-	for {
-		var p page
-		var ok bool
-		select {
-		case p, ok = <-s.snap.pages:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if !ok {
-			s.snap.stop()
-			s.snap = nil
-			return nil, nil
-		}
-		if p.err != nil {
-			return nil, p.err
-		}
-		s.progress.Rows += int64(p.batch.N)
-		s.last = p.batch
-		r := &s.progress.Ranges[p.index]
-		if s.snap.walk {
-			r.After = p.after
-		}
-		if p.done {
-			r.Done = true
-		}
-		ev := &cdc.Event{Snapshot: true}
-		if p.batch.N > 0 {
-			ev.Rows = p.batch
-		}
-		if s.snap.walk || p.done {
-			ev.Pos = s.snapshotPosition()
-		}
-		return ev, nil
+	var p page
+	var ok bool
+	select {
+	case p, ok = <-s.snap.pages:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
+	if !ok {
+		s.snap.stop()
+		s.snap = nil
+		return nil, nil
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	s.progress.Rows += int64(p.batch.N)
+	s.last = p.batch
+	r := &s.progress.Ranges[p.index]
+	if s.snap.walk {
+		r.After = p.after
+	}
+	if p.done {
+		r.Done = true
+	}
+	ev := &cdc.Event{Snapshot: true}
+	if p.batch.N > 0 {
+		ev.Rows = p.batch
+	}
+	if s.snap.walk || p.done {
+		ev.Pos = s.snapshotPosition()
+	}
+	return ev, nil
 }
 
 // snapshotPosition is the position inside the initial read: a copy of what is left of it.

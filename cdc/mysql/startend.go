@@ -182,5 +182,5 @@ func (s *Source) atEnd(st *stream) bool {
 	if st.gset.set != nil && s.endGTID.set != nil {
 		return st.gset.contains(s.endGTID)
 	}
-	return st.doneFile == s.endFile && st.donePos >= s.endPos || binlogLess(s.endFile, st.doneFile)
+	return st.doneFile == s.endFile && st.donePos >= s.endPos || compareBinlogs(s.endFile, st.doneFile) < 0
 }

@@ -188,7 +188,7 @@ func (s *Statement) Effect(t Name) Effect {
 			return refused("the database is dropped")
 		}
 	case *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt, *ast.LoadDataStmt:
-		return s.statementDML(n.(ast.StmtNode), t)
+		return s.statementDML(n, t)
 	}
 	return Effect{}
 }
