@@ -203,8 +203,8 @@ func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
 		if ev.Snapshot {
 			p.Metrics.SnapshotRows.Add(int64(ev.Rows.N))
 		}
-		p.Metrics.Snapshotting.Store(ev.Snapshot)
 	}
+	p.Metrics.Snapshotting.Store(ev.Snapshot)
 	if !ev.At.IsZero() {
 		p.Metrics.SourceMillis.Store(ev.At.UnixMilli())
 	}
