@@ -28,12 +28,20 @@ func Create(ctx context.Context, fsys fs.FileSystem, path string, spec Spec) (*T
 		return nil, fmt.Errorf("creating table %s: %w", path, err)
 	}
 	t := &Table{fs: fsys, path: strings.TrimRight(path, "/"), dynamic: Options{}, byID: map[int64]*Schema{}}
+	// Snapshots without a schema are a damaged table; with another first schema, its files would be read wrongly.
+	snapshots, err := t.hasSnapshots(ctx)
+	if err != nil {
+		return nil, err
+	}
 	last, err := t.latestSchemaID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if last >= 0 {
+	switch {
+	case last >= 0:
 		return nil, fmt.Errorf("creating table %s: %w", path, ErrTableExists)
+	case snapshots:
+		return nil, fmt.Errorf("creating table %s: %w: it has snapshots, but no schema; restore %s/schema, or choose another table", path, ErrCorrupt, path)
 	}
 	data, err := s.Encode()
 	if err != nil {

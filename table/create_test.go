@@ -89,6 +89,14 @@ func TestCreateThenOpen(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoTable)
 }
 
+func TestCreateRefusesSnapshotsWithoutSchema(t *testing.T) {
+	fsys := mem.New()
+	fsys.Overwrite(testPath+"/snapshot/snapshot-3", []byte("{}"))
+	_, err := Create(t.Context(), fsys, testPath, smallSpec(t))
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.Len(t, fsys.Paths(), 1)
+}
+
 func TestCreateTakesKeysFromOptions(t *testing.T) {
 	spec := smallSpec(t)
 	spec.PrimaryKeys, spec.PartitionKeys = nil, nil

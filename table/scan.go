@@ -2,8 +2,11 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/paimon-go/paimon-go/fs"
 )
 
 // Filter limits a scan to some entries. The zero value is all. Each condition is one on the identity of a file, so that an
@@ -80,18 +83,28 @@ func (t *Table) Scan(ctx context.Context, s *Snapshot, f Filter) iter.Seq2[Entry
 			list, err = f.prune(t.Schema(), list)
 		}
 		if err != nil {
-			yield(Entry{}, fmt.Errorf("scanning snapshot %d: %w", s.ID, err))
+			yield(Entry{}, t.scanError(ctx, s, err))
 			return
 		}
 		for e, err := range t.liveEntries(ctx, list, &f) {
 			if err != nil {
-				err = fmt.Errorf("scanning snapshot %d: %w", s.ID, err)
+				err = t.scanError(ctx, s, err)
 			}
 			if !yield(e, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// scanError tells a table that has lost a manifest from a snapshot that expired meanwhile, which takes its manifests along.
+func (t *Table) scanError(ctx context.Context, s *Snapshot, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := t.fs.Stat(ctx, t.snapshotPath(s.ID)); serr == nil {
+			return fmt.Errorf("scanning snapshot %d: %w: %w", s.ID, ErrCorrupt, err)
+		}
+	}
+	return fmt.Errorf("scanning snapshot %d: %w", s.ID, err)
 }
 
 // liveEntries gives the ADD entries of manifests that no later DELETE of theirs takes out.

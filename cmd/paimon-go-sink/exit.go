@@ -42,7 +42,7 @@ var classes = []struct {
 	{wraps(table.ErrCorrupt, table.ErrNewerFormat, format.ErrCorrupt), exitCorrupt, "table corrupt or of a newer format", "run paimon-go check on the table; no file was removed"},
 	{wraps(cdc.ErrSource), exitSource, "source unreachable or refused", "see paimon-go-sink check_source; then start again with the same command"},
 	{func(err error) bool {
-		return fs.Unavailable(err) || noPath(err) || errors.Is(err, fs.ErrTransient) || errors.Is(err, table.ErrUnknownOutcome) || errors.Is(err, table.ErrConflict)
+		return fs.Unavailable(err) || noPath(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrTransient) || errors.Is(err, table.ErrUnknownOutcome) || errors.Is(err, table.ErrConflict)
 	}, exitStorage, "storage unreachable, full or out of commit retries", "mend the storage, then start again with the same command: it goes on from the last commit"},
 }
 

@@ -177,6 +177,9 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	j.table = t
+	if err := j.warnOfOldRows(ctx); err != nil {
+		return err
+	}
 	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit})
 	if err != nil {
 		return err
@@ -223,6 +226,20 @@ func (j *job) openTable(ctx context.Context) error {
 	if j.state != nil {
 		j.resume = writer.Resume{SnapshotID: j.state.SnapshotID, Identifier: j.state.Identifier}
 	}
+	return nil
+}
+
+// warnOfOldRows says so when a first start finds rows: an initial read adds to them and removes none.
+func (j *job) warnOfOldRows(ctx context.Context) error {
+	if j.state != nil {
+		return nil
+	}
+	s, err := j.table.Latest(ctx)
+	if err != nil || s == nil || s.TotalRecordCount == 0 {
+		return err
+	}
+	j.log.Warn("the table has rows and no position of this job; those that the source no longer has stay. To have exactly the source's rows, read into an empty table",
+		"table", j.path, "snapshot", s.ID, "records", s.TotalRecordCount)
 	return nil
 }
 

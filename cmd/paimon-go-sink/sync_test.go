@@ -72,6 +72,32 @@ func TestRefusedOptionsLeaveTheTableAsItWas(t *testing.T) {
 	replay(t, 0, w)
 }
 
+func TestDamagedTablesAreCorrupt(t *testing.T) {
+	for _, lost := range []string{"schema/schema-0", "manifest/manifest-list-*", "manifest/manifest-[!l]*"} {
+		w := t.TempDir()
+		replay(t, 0, w, fixedBucket...)
+		files, err := filepath.Glob(filepath.Join(w, "d.db", "t", lost))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, f := range files {
+			require.NoError(t, os.Remove(f))
+		}
+		replay(t, exitCorrupt, w, fixedBucket...)
+		files, err = filepath.Glob(filepath.Join(w, "d.db", "t", lost))
+		require.NoError(t, err)
+		require.Empty(t, files, "nothing is made in its place")
+	}
+}
+
+// Without its position, a job reads everything again and can't know what to delete.
+func TestFirstStartWarnsOfRows(t *testing.T) {
+	const warning = "no position of this job"
+	w := t.TempDir()
+	require.NotContains(t, replay(t, 0, w, fixedBucket...), warning)
+	require.NotContains(t, replay(t, 0, w, fixedBucket...), warning)
+	require.Contains(t, replay(t, 0, w, "--table_conf", "commit.user-prefix=other"), warning)
+}
+
 func TestWrongArgumentsAreUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"--table", "../t"}, {"--table", "."}, {"--database", ".."}, {"--table", "a/b"}, {"--table", "t$files"}, {"--table", strings.Repeat("x", 300)},
