@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"io"
 	"math/rand"
 	"os"
@@ -19,6 +20,8 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var damageRounds = flag.Int("damage.rounds", 60, "damaged copies of each file to read")
 
 // damagedBytes is the most that reading a damaged file of some kilobytes may allocate: batches of a file whose rows turned
 // out to be many, but nothing of the size that a damaged length claims.
@@ -92,6 +95,40 @@ func flip(t *testing.T, file []byte, typ *row.Type, bit int) {
 		require.NoError(t, herr)
 		if at := int(c.dataOffset) + n; bit/8 >= at && bit/8 < at+int(h.size) {
 			require.ErrorIs(t, err, format.ErrCorrupt, "bit %d", bit)
+		}
+	}
+}
+
+// TestDamageThatPassesTheChecksumIsHarmless puts random bytes into files without looking at checksums, as in files of
+// writers that make none: whatever comes out, it must not panic or take much memory.
+func TestDamageThatPassesTheChecksumIsHarmless(t *testing.T) {
+	verifyPages = false
+	defer func() { verifyPages = true }()
+	rounds := *damageRounds
+	rnd := rand.New(rand.NewSource(int64(rounds)))
+	for _, name := range goldens {
+		file, typ, _ := golden(t, name)
+		b, err := readFile(file, typ, 0)
+		require.NoError(t, err)
+		for _, f := range [][]byte{file, writeFile(t, format.WriteSpec{Type: typ, Compression: "none"}, b)} {
+			for range rounds {
+				bad := bytes.Clone(f)
+				for range 1 + rnd.Intn(4) {
+					at := rnd.Intn(len(bad))
+					switch rnd.Intn(4) {
+					case 0:
+						bad[at] = byte(rnd.Int())
+					case 1:
+						bad[at] = []byte{0, 1, 0x7F, 0x80, 0xFF}[rnd.Intn(5)]
+					case 2:
+						bad[at] ^= 1 << rnd.Intn(8)
+					case 3:
+						from := rnd.Intn(len(bad))
+						copy(bad[at:], bad[from:min(len(bad), from+1+rnd.Intn(8))])
+					}
+				}
+				_ = readDamaged(t, bad, typ)
+			}
 		}
 	}
 }
@@ -205,6 +242,8 @@ func FuzzReader(f *testing.F) {
 		typ := randomRow(rnd, 3, 2)
 		f.Add(writeFile(f, format.WriteSpec{Type: typ, Compression: "none"}, randomBatch(rnd, typ, 5, shape{nulls: 20, listMax: 2})))
 	}
+	verifyPages = false // or nothing but headers is ever reached
+	f.Cleanup(func() { verifyPages = true })
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if len(file) > 1<<16 {
 			return

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"math/rand"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -221,5 +220,3 @@ func concat(t *row.Type, in ...*row.Batch) *row.Batch {
 	}
 	return all
 }
-
-var _ = testing.Short
