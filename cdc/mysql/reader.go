@@ -166,9 +166,14 @@ func (s *stream) libraryEvent(e *replication.BinlogEvent) error {
 	return s.fatal
 }
 
-// choose finds a host that has the transactions we need and not fewer than we have.
+// choose finds a host that has the transactions we need and not fewer than we have. A place in a file is one of the
+// preferred host only, which may be down for a while.
 func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*server, error) {
-	c, srv, err := connectAny(ctx, s.src.cfg, prefer, s.src.log)
+	cfg := *s.src.cfg
+	if !byGTID {
+		cfg.Hosts = []string{prefer}
+	}
+	c, srv, err := connectAny(ctx, &cfg, prefer, s.src.log)
 	if err != nil {
 		return nil, err
 	}

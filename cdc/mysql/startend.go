@@ -127,6 +127,9 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 	return nil
 }
 
+// Start is the position that reading begins at.
+func (s *Source) Start() cdc.Position { return s.from }
+
 // binaryLogs lists the server's log files, oldest first.
 func binaryLogs(c *client.Conn) ([]string, error) {
 	r, err := c.Execute("SHOW BINARY LOGS")
