@@ -48,7 +48,7 @@ func TestBoundsAreTheLeastAndTheGreatest(t *testing.T) {
 			}
 			return bytes.Compare(all[i], all[j]) < 0
 		})
-		require.Equal(t, all[0], total.appendMin([]byte{}))
-		require.Equal(t, all[len(all)-1], total.appendMax([]byte{}))
+		require.Equal(t, string(all[0]), string(total.appendMin(nil)))
+		require.Equal(t, string(all[len(all)-1]), string(total.appendMax(nil)))
 	})
 }
