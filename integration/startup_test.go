@@ -75,6 +75,21 @@ func TestStartupModes(t *testing.T) {
 	}
 }
 
+// TestLatestStaysWhatItWas ends a job before its first commit: what changes until the next start is not lost.
+func TestLatestStaysWhatItWas(t *testing.T) {
+	db := testkit.MySQL(t).Database(t)
+	db.Exec(wide)
+	j := testkit.NewJob(t, db, "s").Set("scan.startup.mode", "latest-offset")
+	j.Interval = "1h"
+	p := j.Start()
+	p.Until(30*time.Second, "the stream", func() bool { return strings.Contains(p.Output(), "following the log") })
+	db.InsertRows("s", 0, 10, 5, wideRow)
+	p.Kill()
+	db.InsertRows("s", 10, 20, 5, wideRow)
+	j.RunToLatest()
+	j.RequireJava(db.Rows("s"))
+}
+
 func TestSnapshotModeEnds(t *testing.T) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)

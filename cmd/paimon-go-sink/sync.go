@@ -166,6 +166,16 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	if j.state != nil {
 		j.saved = *j.state
 	}
+	if j.state == nil && j.source.Startup == mysql.StartLatest {
+		// The next start must not take a later "latest" for it, should this one end before its first commit.
+		text, err := j.src.Start().Encode()
+		if err != nil {
+			return err
+		}
+		if err := j.savePosition(ctx, j.resume.Identifier, text); err != nil {
+			return err
+		}
+	}
 	metrics := newMetrics(j)
 	metrics.lastSnapshot.Store(j.resume.SnapshotID)
 	dynamic := table.Options{}
