@@ -68,7 +68,7 @@ func TestKilledInTheInitialRead(t *testing.T) {
 	rng := seed(t)
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
-	const n = 30_000
+	n := 6000 * kills(t, 5)
 	db.InsertRows("s", 0, n, 5000, wideRow)
 	j := testkit.NewJob(t, db, "s").Set("scan.incremental.snapshot.chunk.size", "100")
 	j.Interval = "100ms"

@@ -131,6 +131,7 @@ func (p *Process) Running() bool {
 // Stop asks for a last commit and requires a clean end.
 func (p *Process) Stop() {
 	p.t.Helper()
+	p.Until(20*time.Second, "the start", func() bool { return strings.Contains(p.Output(), "msg=started") }) // before that a signal just ends it
 	p.Signal(syscall.SIGTERM)
 	require.Equal(p.t, 0, p.Wait(30*time.Second), "exit code\n%s", p.Output())
 }
