@@ -45,7 +45,10 @@ func BenchmarkArrowGo(b *testing.B) {
 			start := cpuTime()
 			for b.Loop() {
 				w := file.NewParquetWriter(io.Discard, root, file.WithWriterProps(props))
-				rg := w.AppendBufferedRowGroup()
+				rg, err := w.AppendBufferedRowGroupChecked()
+				if err != nil {
+					b.Fatal(err)
+				}
 				col := func(i int) file.ColumnChunkWriter {
 					c, err := rg.Column(i)
 					if err != nil {

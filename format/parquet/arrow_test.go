@@ -185,7 +185,8 @@ func writeWithArrow(t *testing.T, w *file.Writer, typ *row.Type, rows int) *row.
 		}
 		want.EndRow(row.Insert)
 	}
-	rg := w.AppendBufferedRowGroup()
+	rg, err := w.AppendBufferedRowGroupChecked()
+	require.NoError(t, err)
 	for c := range 5 {
 		cw, err := rg.Column(c)
 		require.NoError(t, err)

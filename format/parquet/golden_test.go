@@ -16,7 +16,7 @@ import (
 	"github.com/paimon-go/paimon-go/format/row"
 )
 
-// The files in testdata were written by Java Paimon 1.4.2: all and nested have every type, the others the same 250 rows
+// The files in testdata were written by Java Paimon 1.4.2 (testdata/golden.py): all and nested have every type, the others the same 250 rows
 // (v1.jsonl) under different options. The rows are Java's own reading of them. Java can't read its own v2nodict back (its
 // DELTA_BYTE_ARRAY reader loses the first prefix of a page of decimals); we can.
 
