@@ -53,6 +53,9 @@ type ValueOptions struct {
 	// expected in each column's own character set (character_set_results=NULL), which gives the same answer as the row
 	// images even for bytes that are no text.
 	ConvertedText bool
+	// Key names the fields that tell rows apart: there, a TINYINT(1) that is neither 0 nor 1 is refused, since BOOLEAN would
+	// make one row of several.
+	Key []string
 	// SRIDZero writes 0 for every SRID, as Paimon's own action does.
 	SRIDZero bool
 }

@@ -242,6 +242,25 @@ func TestValuesThatPolicyDecides(t *testing.T) {
 	require.ErrorContains(t, err, "column da: there is no day 0000-00-00")
 }
 
+func TestBooleanKeysTellRowsApart(t *testing.T) {
+	cols := []Column{{Name: "Flag", DataType: "tinyint", ColumnType: "tinyint(1)", Length: 1}, {Name: "v", DataType: "tinyint", ColumnType: "tinyint(1)", Length: 1}}
+	target := targetType(t, cols, TypeOptions{})
+	d, err := NewDecoder(cols, target, ValueOptions{Key: []string{"flag"}})
+	require.NoError(t, err)
+	packet := func(flag, v byte) []byte { return []byte{0, 0, flag, v} } // header, null bitmap
+	b := row.NewBatch(target)
+	for _, p := range [][]byte{packet(0, 1), packet(1, 2), packet(1, 0xff)} {
+		require.NoError(t, d.AppendBinaryRow(b.Cols, p))
+		b.EndRow(row.Insert)
+	}
+	require.Equal(t, []int32{1, 1, 1}, b.Cols[1].I32)
+	for _, flag := range []byte{2, 0xff} {
+		err = d.AppendBinaryRow(row.NewBatch(target).Cols, packet(flag, 1))
+		require.ErrorIs(t, err, cdc.ErrRefused)
+		require.ErrorContains(t, err, "tinyint1-not-bool")
+	}
+}
+
 func TestTimeOutsideTheDayIsRefusedByDefault(t *testing.T) {
 	c := readCapture(t, "testdata/time_clamp.txt")
 	target := targetType(t, c.cols, TypeOptions{})

@@ -208,6 +208,9 @@ func (d *Decoder) integer(c *row.Column, f *field, v []byte) error {
 		if x != 0 {
 			b = 1
 		}
+		if f.key && int64(b) != x {
+			return fmt.Errorf("column %s: %d in a key column that is BOOLEAN, where it can't be told from 1; make the table anew with --type_mapping tinyint1-not-bool: %w", f.name, x, cdc.ErrRefused)
+		}
 		c.I32 = append(c.I32, b)
 	case sinkDec64:
 		c.I64 = append(c.I64, x*f.mul)

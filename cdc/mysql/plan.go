@@ -90,6 +90,7 @@ type field struct {
 
 	unsigned bool
 	year     bool
+	key      bool // of the fields that tell rows apart
 	ltz      bool
 	trim     bool // DECIMAL as text without trailing zeros
 	mul      int64
@@ -118,6 +119,7 @@ func (d *Decoder) compile(f *field, c *Column) error {
 		return nil
 	}
 	f.typ = &d.target.Fields[f.target].Type
+	f.key = slices.ContainsFunc(d.opt.Key, func(k string) bool { return strings.EqualFold(k, d.target.Fields[f.target].Name) })
 	if err := f.chooseSink(c, &d.opt); err != nil {
 		return err
 	}

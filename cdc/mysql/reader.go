@@ -52,7 +52,7 @@ func (s *stream) follow(ctx context.Context, from start) error {
 		} else if try >= max(s.src.cfg.ConnectRetries, 3) && time.Since(failing) > outage {
 			return fmt.Errorf("reading the log: %w: %w", err, cdc.ErrSource)
 		}
-		s.src.log.Warn("the connection to the log was lost; connecting again", "error", err, "position", s.where())
+		s.src.log.Warn("the connection to the log was lost; connecting again", "error", err.Error(), "position", s.where())
 		s.cut()
 		switch {
 		case s.gset.set == nil && s.doneFile != "":
@@ -286,7 +286,9 @@ func hasMagic(path string) bool {
 }
 
 // compareBinlogs orders file names by length, then text: binlog.999999 is before binlog.1000000.
-func compareBinlogs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
+func compareBinlogs(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
 
 // scanBinlog gives the events of one file.
 func scanBinlog(ctx context.Context, path string, take func(event) error) error {

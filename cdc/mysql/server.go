@@ -123,7 +123,7 @@ func connectAny(ctx context.Context, cfg *Config, prefer string, log *slog.Logge
 				return nil, nil, ctx.Err()
 			}
 			last = err
-			log.Warn("no connection", "host", h, "error", err)
+			log.Warn("no connection", "host", h, "error", err.Error())
 		}
 		if try >= cfg.ConnectRetries || isAccessDenied(last) {
 			return nil, nil, last

@@ -243,7 +243,7 @@ func (r *snapshotReader) worker(ctx context.Context, d *Decoder, work <-chan int
 				r.send(ctx, page{err: err})
 				return
 			}
-			r.src.log.Warn("reading the table; trying again", "error", err)
+			r.src.log.Warn("reading the table; trying again", "error", err.Error())
 			if sleep(ctx, backoff(try)) != nil {
 				return
 			}

@@ -162,7 +162,9 @@ func (s *Source) Findings() []Finding { return s.findings }
 
 // SetKey names the columns that order the initial read (the source's primary key, or the unique key that the user chose) and
 // those that tell rows apart in the target. Called before the first Next.
-func (s *Source) SetKey(order, target []string) { s.key, s.targetKey = order, target }
+func (s *Source) SetKey(order, target []string) {
+	s.key, s.targetKey, s.opts.Key = order, target, target
+}
 
 // watches reports whether a table map is that of the watched table.
 func (s *Source) watches(schema, table []byte) bool {
