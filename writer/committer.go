@@ -41,7 +41,7 @@ func (w *Writer) commit(c *checkpoint) {
 	}
 	if err != nil {
 		w.remove(messages) // this checkpoint's commit was never tried
-	} else if len(messages) > 0 || w.force {
+	} else {
 		if f := w.cfg.Listener.CommitStart; f != nil {
 			f(info)
 		}

@@ -31,7 +31,7 @@ type Writer struct {
 	ownPool   bool
 	shards    []*shard
 	counters  counters
-	ctx       context.Context // of everything in the background; ended by Close and by the first error
+	ctx       context.Context // of everything in the background; ended by Close
 	cancel    context.CancelCauseFunc
 	running   sync.WaitGroup // shards
 	jobs      sync.WaitGroup // in the pool
@@ -52,7 +52,7 @@ type Writer struct {
 	epoch   int64     // number of barriers so far
 	touched []*bucket // with rows in this epoch
 	idle    []*bucket // those of the one before
-	rows    int64     // since the last checkpoint
+	rows    int64     // since the last checkpoint, those that options drop too: their position is to be kept
 	carry   []*Pending
 	lastID  int64
 	closed  bool
@@ -189,11 +189,11 @@ func (w *Writer) Write(ctx context.Context, b *row.Batch) error {
 		}
 		w.route(sb)
 		kept = len(sb.rows)
-		w.rows += int64(kept)
 		if err := w.send(ctx, sb); err != nil {
 			return err
 		}
 	}
+	w.rows += int64(b.N)
 	w.counters.rows.Add(int64(b.N))
 	w.counters.dropped.Add(int64(b.N - kept))
 	return nil
@@ -233,7 +233,8 @@ func (w *Writer) barrier(ctx context.Context, id int64) (*Pending, error) {
 // sealed, without waiting for files or the commit, which happen in the background; but when Config.InFlight checkpoints are
 // not committed yet it waits for one of them. Commits happen in the order of calls; identifiers must ascend.
 //
-// When no rows came since the last checkpoint there is no snapshot, unless commit.force-create-snapshot is set. A commit or
+// When no rows came since the last checkpoint there is no snapshot, unless commit.force-create-snapshot is set. Rows that
+// options drop (ignore-delete) do make one, without files: its properties say how far the source is read. A commit or
 // flush that fails ends the writer: every later call returns its error, and so do Wait and Close.
 func (w *Writer) Checkpoint(ctx context.Context, id int64, properties map[string]string) error {
 	w.mu.Lock()
@@ -244,7 +245,7 @@ func (w *Writer) Checkpoint(ctx context.Context, id int64, properties map[string
 	if id <= w.lastID {
 		return fmt.Errorf("checkpoint %d comes after checkpoint %d; identifiers must ascend", id, w.lastID)
 	}
-	if w.rows == 0 && len(w.carry) == 0 && !w.force {
+	if w.rows == 0 && !w.force {
 		return nil
 	}
 	select {
@@ -279,6 +280,9 @@ func (w *Writer) Flush(ctx context.Context) error {
 	defer w.mu.Unlock()
 	if err := w.usable(); err != nil {
 		return err
+	}
+	if w.rows == 0 {
+		return nil
 	}
 	e, err := w.barrier(ctx, 0)
 	if err != nil {

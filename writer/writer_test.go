@@ -99,9 +99,20 @@ func TestIgnoreDeleteDropsRetracts(t *testing.T) {
 	b.Kinds = []row.Kind{row.Insert, row.UpdateBefore, row.UpdateAfter, row.Delete}
 	require.NoError(t, w.Write(t.Context(), b))
 	require.NoError(t, w.Checkpoint(t.Context(), 1, nil))
-	require.NoError(t, w.Close(t.Context()))
+	require.NoError(t, w.Wait(t.Context()))
 	require.EqualValues(t, 2, w.Stats().DroppedRows)
 	require.Len(t, contents(t, tbl), 2)
+
+	b.Kinds = []row.Kind{row.Delete, row.Delete, row.Delete, row.UpdateBefore}
+	require.NoError(t, w.Write(t.Context(), b))
+	require.NoError(t, w.Checkpoint(t.Context(), 2, map[string]string{"position": "p"}))
+	require.NoError(t, w.Checkpoint(t.Context(), 3, nil), "no rows came")
+	require.NoError(t, w.Close(t.Context()))
+	s, err := tbl.Latest(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.CommitIdentifier)
+	require.Equal(t, "p", s.Properties["position"])
+	require.Zero(t, s.DeltaRecordCount)
 }
 
 func TestDefaultValuesReplaceNulls(t *testing.T) {
