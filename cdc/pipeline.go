@@ -37,6 +37,8 @@ type Config struct {
 	Interval time.Duration
 	// NextID is the identifier of the first checkpoint.
 	NextID int64
+	// Always takes a checkpoint at every tick, also when no rows came (commit.force-create-snapshot).
+	Always bool
 	// TargetType returns the table's current row type, also after a schema change.
 	TargetType func() *row.Type
 	// SavePosition stores the position of a source that gave no rows for a while. All before it is committed, the last
@@ -227,14 +229,14 @@ func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
 
 // checkpoint commits what was written, or saves the position when nothing was for a while. last forces the saving.
 func (p *Pipeline) checkpoint(ctx context.Context, last bool) error {
-	if p.pos == nil || p.pos == p.saved {
+	if p.pos == nil || p.pos == p.saved && !p.Always {
 		return nil
 	}
 	text, err := p.pos.Encode()
 	if err != nil {
 		return err
 	}
-	if p.dirty {
+	if p.dirty || p.Always {
 		if err := p.Writer.Checkpoint(ctx, p.id, map[string]string{PropertyPosition: text}); err != nil {
 			return err
 		}

@@ -94,14 +94,20 @@ func rowsOf(n int) *row.Batch { return &row.Batch{N: n} }
 
 // play runs a pipeline over steps with a tick of a second; stopAfter 0: until the source ends.
 func play(t *testing.T, w *recorder, stopAfter time.Duration, steps ...step) (log []string, err error) {
+	return playWith(t, w, stopAfter, func(*Config) {}, steps...)
+}
+
+func playWith(t *testing.T, w *recorder, stopAfter time.Duration, set func(*Config), steps ...step) (log []string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{steps: steps, log: &w.log}
 		fields := 2
-		p := NewPipeline(Config{Source: src, Writer: w, Interval: time.Second, NextID: 7,
+		c := Config{Source: src, Writer: w, Interval: time.Second, NextID: 7,
 			TargetType: func() *row.Type { fields++; return &row.Type{Fields: make([]row.Field, fields)} },
 			SavePosition: func(_ context.Context, id int64, text string) error {
 				return w.note("save %d at %s", id, text)
-			}})
+			}}
+		set(&c)
+		p := NewPipeline(c)
 		stop := make(chan struct{})
 		if stopAfter > 0 {
 			time.AfterFunc(stopAfter, func() { close(stop) })
@@ -160,6 +166,14 @@ func TestPipelineSavesThePositionOfAQuietSource(t *testing.T) {
 	log, err := play(t, &recorder{}, at(10.2), steps...)
 	require.NoError(t, err)
 	require.Equal(t, []string{"retarget 3", "wait", "save 6 at p3", "wait", "save 6 at p7", "wait", "save 6 at p8", "wait"}, log)
+}
+
+func TestPipelineTakesACheckpointAtEveryTickIfAsked(t *testing.T) {
+	log, err := playWith(t, &recorder{}, at(3.5), func(c *Config) { c.Always = true },
+		step{after: at(.1), ev: Event{Pos: pos("a")}},
+		step{after: at(1.1), ev: Event{Rows: rowsOf(1), Pos: pos("b")}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"retarget 3", "checkpoint 7 at a", "write 1", "checkpoint 8 at b", "checkpoint 9 at b", "checkpoint 10 at b", "wait"}, log)
 }
 
 func TestPipelineAppliesSchemaChanges(t *testing.T) {

@@ -202,6 +202,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	defer func() { err = errors.Join(err, serve.close()) }()
 	show := startProgress(e.stderr, metrics)
 	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
+		Always:     t.Options().Bool(table.KeyCommitForceCreateSnapshot),
 		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: j.savePosition, Log: j.log, Metrics: &metrics.pipeline})
 	j.log.Info("started", "table", j.path, "source", j.source.Database+"."+j.source.Table, "commit_interval", j.args.CommitInterval, "ms", time.Since(started).Milliseconds())
 	err = p.Run(ctx, e.stop)
