@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,7 +150,14 @@ type handlerFunc func(*replication.BinlogEvent) error
 func (f handlerFunc) HandleEvent(e *replication.BinlogEvent) error { return f(e) }
 
 // libraryEvent takes an event of the library, which in raw mode has parsed only the header.
-func (s *stream) libraryEvent(e *replication.BinlogEvent) error {
+func (s *stream) libraryEvent(e *replication.BinlogEvent) (err error) {
+	defer func() {
+		// The library would make an error of the connection of it, which we would try to mend.
+		if p := recover(); p != nil {
+			s.fatal = fmt.Errorf("taking an event of type %d at %s: %v\n%s", e.Header.EventType, s.where(), p, debug.Stack())
+			err = s.fatal
+		}
+	}()
 	h := e.Header
 	ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos, server: h.ServerID}
 	switch b := e.Event.(type) {

@@ -32,14 +32,20 @@ func (s *stream) rows(e event) error {
 	}
 	f := h.fill
 	from := f.batch.N
+	whole := false
+	defer func() {
+		if !whole { // also after a panic, which ends the stream
+			f.batch.Truncate(from)
+		}
+	}()
 	n, err := w.dec.AppendRows(f.batch, w.tm, &re)
 	if err != nil {
-		f.batch.Truncate(from)
 		if !errors.Is(err, cdc.ErrRefused) {
 			err = fmt.Errorf("%w: %w", err, cdc.ErrRefused)
 		}
 		return fmt.Errorf("%w (at %s)", err, s.where())
 	}
+	whole = true
 	if n == 0 {
 		return nil
 	}

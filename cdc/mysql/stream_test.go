@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
@@ -206,6 +207,19 @@ func TestCompressedTransactions(t *testing.T) {
 		_, err := feed(body)
 		require.ErrorIs(t, err, cdc.ErrRefused, name)
 	}
+}
+
+func TestAPanicEndsTheStream(t *testing.T) {
+	s := testStream(t, false)
+	tm, err := ParseTableMap(bodyOfMap(), false)
+	require.NoError(t, err)
+	s.maps[9] = &watched{tm: tm} // without a decoder
+	e := &replication.BinlogEvent{Header: &replication.EventHeader{EventType: eventWriteRowsV2, EventSize: 50, LogPos: 100},
+		Event: &replication.GenericEvent{Data: bodyOfRows([]int32{1})}}
+	require.ErrorContains(t, s.libraryEvent(e), "nil pointer")
+	s.hand.fail(s.fatal)
+	_, err = s.hand.next(t.Context(), nil)
+	require.Equal(t, s.fatal, err)
 }
 
 func TestRollbackToASavepointInTheLogIsRefused(t *testing.T) {
