@@ -33,6 +33,9 @@ type chunk struct {
 }
 
 func (c *chunk) reset() {
+	if c.batch.Bytes() > 2*hardBytes { // what a huge row has grown is not kept
+		c.batch = row.NewBatch(c.batch.Type)
+	}
 	c.batch.Reset()
 	c.boundary, c.whole, c.moved, c.changes, c.statement, c.at = false, 0, false, nil, "", time.Time{}
 }

@@ -83,6 +83,7 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
 				// commit in the engine. All in earlier files have committed, so the file is read from its start.
 				from.Pos = 4
+				s.log.Info("without GTIDs the log is read from the start of its newest file; when the job stops at a statement there, FLUSH BINARY LOGS and start again", "file", from.File)
 			}
 		}
 	case StartLatest:
