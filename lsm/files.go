@@ -159,11 +159,22 @@ func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
 		format: fm,
 		spec: format.WriteSpec{
 			Type: f.layout.physical, Compression: compression, ZstdLevel: o.Int(table.KeyFileCompressionZstdLevel),
-			BlockSize: o.Size(table.KeyFileBlockSize), Options: o,
+			BlockSize: blockSize(o, id, level), Options: o,
 		},
 		prefix:  prefix,
 		suffix:  suffix,
 		maxRows: maxRows,
 		stats:   newStatsPlan(f.schema, id, stats, f.dense, f.layout.first == 2),
 	}, nil
+}
+
+// blockSize is file.block-size, else for a new Parquet file of level 0 a share of the write buffer: the file's writer holds a
+// row group in memory until it is whole, and several buckets are written at once. 0 is the format's own size.
+func blockSize(o table.Options, format string, level int) int64 {
+	const least, most = 32 << 20, 128 << 20
+	n := o.Size(table.KeyFileBlockSize)
+	if _, set := o["parquet.block.size"]; n > 0 || set || format != "parquet" || level != 0 {
+		return n
+	}
+	return min(max(o.Size(table.KeyWriteBufferSize)/2, least), most)
 }
