@@ -47,6 +47,30 @@ func (g gtidSet) contains(o gtidSet) bool {
 	return g.set != nil && g.set.Contain(o.set)
 }
 
+// ownMissing returns the transactions of a server's own, those under its server_uuid, that g has and the server hasn't, ""
+// for none. A server misses its own when its log was reset, or when it was restored to an older state. What it does from
+// then on has the same names as what it has lost, so nothing can go on from g.
+func (g gtidSet) ownMissing(server string, executed gtidSet) string {
+	all, ok := g.set.(*gomysql.MysqlGTIDSet)
+	if !ok || all == nil {
+		return ""
+	}
+	sid, err := uuid.Parse(server)
+	if err != nil {
+		return ""
+	}
+	own := gtidSet{g.flavor, &gomysql.MysqlGTIDSet{}}
+	for tag, intervals := range (*all)[sid] {
+		for _, iv := range intervals {
+			(*own.set.(*gomysql.MysqlGTIDSet)).AddGTIDWithTag(sid, tag, iv.Stop-1) // the last one will do
+		}
+	}
+	if executed.contains(own) {
+		return ""
+	}
+	return own.String()
+}
+
 // addAll adds a set given as text; used with the lists at the start of each file.
 func (g gtidSet) addAll(text string) error {
 	if text == "" {

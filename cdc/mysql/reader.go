@@ -220,6 +220,9 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*serve
 		if executed.contains(s.gset) {
 			break
 		}
+		if missing := s.gset.ownMissing(srv.uuid, executed); missing != "" && try >= ownTries {
+			return nil, lostOwn(srv.addr, executed, missing)
+		}
 		if try == 20 {
 			return nil, fmt.Errorf("%s lacks transactions that we have read (it has %s, we have read %s): %w", srv.addr, executed, s.gset, cdc.ErrSource)
 		}

@@ -134,7 +134,10 @@ func (s *Source) openServer(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.chooseStart(ctx, c, end)
+	if err := s.chooseStart(ctx, c, end); err != nil {
+		return err
+	}
+	return s.checkOwn(ctx, c, end)
 }
 
 // fits refuses a saved position of another kind of server, and, without GTIDs, of another server: its files may have the

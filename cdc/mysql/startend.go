@@ -128,6 +128,45 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 	return nil
 }
 
+// checkOwn refuses a server that lacks transactions of its own that come before the start.
+func (s *Source) checkOwn(ctx context.Context, c *client.Conn, end *Position) error {
+	if s.flavor != flavorMySQL || s.from.GTID == "" || end == nil || !s.server.gtidOn() {
+		return nil
+	}
+	from, err := parseGTIDSet(s.flavor, s.from.GTID)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		executed, err := parseGTIDSet(s.flavor, end.GTID)
+		if err != nil {
+			return err
+		}
+		missing := from.ownMissing(s.server.uuid, executed)
+		switch {
+		case missing == "":
+			return nil
+		case try == ownTries:
+			return lostOwn(s.server.addr, executed, missing)
+		}
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return err
+		}
+		if end, err = logEnd(c, s.server); err != nil {
+			return err
+		}
+	}
+}
+
+// ownTries is how often a server is asked again for its own transactions: it sends one a moment before it counts it as
+// executed.
+const ownTries = 4
+
+func lostOwn(addr string, executed gtidSet, missing string) error {
+	return fmt.Errorf("%s has lost transactions that were read from it, up to %s (it has %s): its log was reset, or it was restored to an older state; read the table anew into an empty table: %w",
+		addr, missing, executed, cdc.ErrPositionLost)
+}
+
 // Start is the position that reading begins at.
 func (s *Source) Start() cdc.Position { return s.from }
 
