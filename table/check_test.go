@@ -187,7 +187,7 @@ func TestCheckAsksForTheContentOfEachFileOnce(t *testing.T) {
 
 func TestCheckKeepsWhatTagsNeed(t *testing.T) {
 	fsys, tab, s := sound(t)
-	raw, err := readFile(t.Context(), fsys, tab.snapshotPath(1))
+	raw, err := readWhole(t.Context(), fsys, tab.snapshotPath(1))
 	require.NoError(t, err)
 	fsys.Overwrite(testPath+"/tag/tag-old", raw)
 	c := tab.NewCommit("u", nil)

@@ -52,7 +52,7 @@ func TestCommitMakesAnAppendAndACompactSnapshot(t *testing.T) {
 	require.Equal(t, []string{"x/1/d@0"}, liveFiles(t, other, Filter{Bucket: &bucket}))
 	require.Equal(t, []string{"x/0/m@5"}, liveFiles(t, other, Filter{Level: &level}))
 	require.Empty(t, liveFiles(t, other, Filter{Partition: binaryRow("y")}))
-	hint, err := readFile(t.Context(), tab.FS(), testPath+"/snapshot/LATEST")
+	hint, err := readWhole(t.Context(), tab.FS(), testPath+"/snapshot/LATEST")
 	require.NoError(t, err)
 	require.Equal(t, "3", string(hint))
 }

@@ -245,7 +245,7 @@ func TestWeEncodeAsJavaDoes(t *testing.T) {
 	eachJavaTable(t, func(t *testing.T, tab *javaTable) {
 		for s, err := range tab.Snapshots(t.Context()) {
 			require.NoError(t, err)
-			raw, err := readFile(t.Context(), tab.fs, tab.snapshotPath(s.ID))
+			raw, err := readWhole(t.Context(), tab.fs, tab.snapshotPath(s.ID))
 			require.NoError(t, err)
 			ours, err := s.encode()
 			require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestWeEncodeAsJavaDoes(t *testing.T) {
 		}
 		for info, err := range tab.fs.List(t.Context(), tab.path+"/manifest") {
 			require.NoError(t, err)
-			raw, err := readFile(t.Context(), tab.fs, tab.manifestPath(info.Name))
+			raw, err := readWhole(t.Context(), tab.fs, tab.manifestPath(info.Name))
 			require.NoError(t, err)
 			r, err := avro.NewBlockReader(bytes.NewReader(raw), int64(len(raw)))
 			require.NoError(t, err)

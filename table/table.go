@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,9 +137,9 @@ func (t *Table) SchemaByID(ctx context.Context, id int64) (*Schema, error) {
 		return s, nil
 	}
 	path := t.schemaPath(id)
-	data, err := readFile(ctx, t.fs, path)
+	data, err := readWhole(ctx, t.fs, path)
 	if err != nil {
-		return nil, fmt.Errorf("reading schema: %w", err)
+		return nil, fmt.Errorf("reading schema %s: %w", path, err)
 	}
 	s, err = DecodeSchema(data)
 	if err != nil {
@@ -172,29 +171,13 @@ func (t *Table) hasSnapshots(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// readFile reads a small metadata file.
-func readFile(ctx context.Context, fsys fs.FileSystem, path string) ([]byte, error) {
-	r, err := fsys.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
-	if cerr := r.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return data, nil
-}
-
 // publishOwn publishes a metadata file whose bytes are like no other's, so that a lost reply can be resolved by reading.
 func publishOwn(ctx context.Context, fsys fs.FileSystem, path string, data []byte) (bool, error) {
 	ok, err := fsys.Publish(ctx, path, data)
 	if err == nil || errors.Is(err, fs.ErrNotPublished) {
 		return ok, err
 	}
-	there, rerr := readFile(ctx, fsys, path)
+	there, rerr := readWhole(ctx, fsys, path)
 	switch {
 	case rerr == nil:
 		return string(there) == string(data), nil
