@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,9 +26,6 @@ const (
 	CommitOverwrite CommitKind = "OVERWRITE"
 	CommitAnalyze   CommitKind = "ANALYZE"
 )
-
-// NoWatermark is the watermark of a job that has seen none yet (Java's Long.MIN_VALUE).
-const NoWatermark = math.MinInt64
 
 const snapshotVersion = 3
 

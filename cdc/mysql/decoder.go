@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,8 +48,6 @@ type ValueOptions struct {
 	Time       TimePolicy
 	ZeroDate   ZeroDatePolicy
 	Invalid    InvalidCharsPolicy
-	// CaseSensitive finds target fields by exact name. MySQL itself compares column names without case.
-	CaseSensitive bool
 	// ConvertedText tells that AppendBinaryRow's text comes in utf8mb4 (character_set_results=utf8mb4). Without it text is
 	// expected in each column's own character set (character_set_results=NULL), which gives the same answer as the row
 	// images even for bytes that are no text.
@@ -56,8 +55,6 @@ type ValueOptions struct {
 	// Key names the fields that tell rows apart: there, a TINYINT(1) that is neither 0 nor 1 is refused, since BOOLEAN would
 	// make one row of several.
 	Key []string
-	// SRIDZero writes 0 for every SRID, as Paimon's own action does.
-	SRIDZero bool
 }
 
 // Counters are the values that needed a policy since the Decoder was made.
@@ -137,17 +134,11 @@ func (d *Decoder) Clone() *Decoder {
 	return c
 }
 
+// find returns the position of the target's field for a column, -1 when there is none. MySQL compares column names without
+// case.
 func (d *Decoder) find(name string) int {
-	for i := range d.target.Fields {
-		if f := &d.target.Fields[i]; f.Name == name || !d.opt.CaseSensitive && strings.EqualFold(f.Name, name) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(d.target.Fields, func(f row.Field) bool { return strings.EqualFold(f.Name, name) })
 }
-
-// Columns returns the columns that the Decoder was made of.
-func (d *Decoder) Columns() []Column { return d.cols }
 
 // Counters returns what needed a policy so far.
 func (d *Decoder) Counters() Counters { return d.n }
@@ -190,17 +181,6 @@ func (d *Decoder) AppendRows(dst *row.Batch, tm *TableMap, e *RowsEvent) (int, e
 		n++
 	}
 	return n, nil
-}
-
-// AppendImage appends one complete row image (the null bitmap and the values) to the columns of the target and returns
-// how many bytes it took. After an error dst is in no usable state and must be reset.
-func (d *Decoder) AppendImage(dst []row.Column, tm *TableMap, image []byte) (int, error) {
-	if tm != d.bound {
-		if err := d.bind(tm); err != nil {
-			return 0, err
-		}
-	}
-	return d.image(dst, image)
 }
 
 // check binds the Decoder to the table map of an event and refuses images that are not whole rows.

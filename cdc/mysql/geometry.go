@@ -20,9 +20,6 @@ func (d *Decoder) geometry(c *row.Column, f *field, v []byte) error {
 		return malformed("column %s: geometry of %d bytes", f.name, len(v))
 	}
 	srid := le.Uint32(v)
-	if d.opt.SRIDZero {
-		srid = 0
-	}
 	w := geometryWriter{out: c.Bytes, in: v[4:]}
 	kind, ok := w.header()
 	if ok {

@@ -35,7 +35,6 @@ func IsRowsEvent(eventType byte) bool {
 // RowsEvent is the header of a rows event and its raw images.
 type RowsEvent struct {
 	TableID uint64
-	Flags   uint16
 	// Kind is that of the change: row.Insert, row.UpdateAfter (each row is a before and an after image) or row.Delete.
 	Kind row.Kind
 	// Partial: JSON columns of the after images may be differences (binlog_row_value_options=PARTIAL_JSON).
@@ -47,9 +46,6 @@ type RowsEvent struct {
 	// Images are the row images one after the other. They alias the event unless it was compressed.
 	Images []byte
 }
-
-// EndOfStatement reports whether this is the last rows event of its statement.
-func (e *RowsEvent) EndOfStatement() bool { return e.Flags&1 != 0 }
 
 // maxRowsEvent bounds what a compressed rows event may grow to: the largest packet that a server can send.
 const maxRowsEvent = 1 << 30
@@ -82,7 +78,7 @@ func ParseRows(eventType byte, body []byte) (RowsEvent, error) {
 	}
 	r := reader{b: body}
 	e.TableID = r.u48()
-	e.Flags = r.u16()
+	r.take(2) // flags
 	if v2 {
 		extra := int(r.u16())
 		if extra < 2 {

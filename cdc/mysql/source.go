@@ -30,11 +30,10 @@ type Source struct {
 	targetKey []string // that tells rows apart in the target
 	opts      ValueOptions
 
-	resume   *Position // saved position, nil at a first start
-	endGTID  gtidSet   // StopAtLatest: the end
-	endFile  string
-	endPos   uint64
-	findings []Finding
+	resume  *Position // saved position, nil at a first start
+	endGTID gtidSet   // StopAtLatest: the end
+	endFile string
+	endPos  uint64
 
 	target     *row.Type
 	logColumns []Column // for logs that don't name columns: in the order of row images
@@ -104,12 +103,12 @@ func (s *Source) openServer(ctx context.Context) error {
 	if err := session(c); err != nil {
 		return err
 	}
-	s.findings = checkServer(c, srv, s.cfg)
+	findings := checkServer(c, srv, s.cfg)
 	if s.table, err = readTable(c, s.cfg.Database, s.cfg.Table); err == nil {
-		s.findings = append(s.findings, checkTable(c, srv, s.table)...)
+		findings = append(findings, checkTable(c, srv, s.table)...)
 		s.logColumns = s.table.image
 	}
-	for _, f := range s.findings {
+	for _, f := range findings {
 		if f.Fatal && f.cause == nil {
 			return f.Err(srv.addr)
 		}
@@ -159,9 +158,6 @@ func (s *Source) fits() error {
 
 // Table is the table's definition now.
 func (s *Source) Table() *TableInfo { return s.table }
-
-// Findings are what the checks at the start have to say.
-func (s *Source) Findings() []Finding { return s.findings }
 
 // SetKey names the columns that order the initial read (the source's primary key, or the unique key that the user chose) and
 // those that tell rows apart in the target. Called before the first Next.

@@ -48,13 +48,12 @@ const (
 // was told to log it (binlog_row_metadata), what they mean.
 type TableMap struct {
 	ID            uint64
-	Flags         uint16
 	Schema, Table string
 	Columns       []MapColumn
 	// PrimaryKey has the positions of the primary key columns, in key order; nil when not logged.
 	PrimaryKey []int
 	// HasNames: names, element lists and the key were logged (FULL). HasSigns, HasCharsets: as with MINIMAL.
-	HasNames, HasSigns, HasCharsets, HasElements, HasVisibility bool
+	HasNames, HasSigns, HasCharsets, HasElements bool
 
 	body    []byte
 	mariaDB bool
@@ -110,7 +109,7 @@ func ParseTableMap(body []byte, mariaDB bool) (*TableMap, error) {
 	tm := &TableMap{body: bytes.Clone(body), mariaDB: mariaDB}
 	r := reader{b: tm.body}
 	tm.ID = r.u48()
-	tm.Flags = r.u16()
+	r.take(2) // flags
 	tm.Schema = string(r.take(int(r.u8())))
 	r.take(1)
 	tm.Table = string(r.take(int(r.u8())))
@@ -214,7 +213,6 @@ func (tm *TableMap) readOptional(r *reader) error {
 				tm.PrimaryKey = append(tm.PrimaryKey, int(i))
 			}
 		case 12:
-			tm.HasVisibility = true
 			for i := range tm.Columns {
 				if i>>3 < len(v.b) { // a set bit is a visible column, most significant first
 					tm.Columns[i].Invisible = v.b[i>>3]>>(7-i&7)&1 == 0
