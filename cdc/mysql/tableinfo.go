@@ -42,6 +42,10 @@ func readTable(c *client.Conn, database, name string) (*TableInfo, error) {
 	if kind, _ := r.GetString(0, 3); !strings.Contains(kind, "TABLE") {
 		return nil, fmt.Errorf("%s.%s is a %s, not a table: %w", database, name, kind, cdc.ErrUsage)
 	}
+	// information_schema leaves out the columns that the account may not read.
+	if _, err := c.Execute("SELECT * FROM " + quoteName(database) + "." + quoteName(name) + " LIMIT 0"); err != nil {
+		return nil, fmt.Errorf("reading %s.%s (grant SELECT on the whole table): %w: %w", database, name, err, cdc.ErrSource)
+	}
 	r, err = c.Execute(`SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA, COLUMN_COMMENT, COLUMN_DEFAULT
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`, database, name)
 	if err != nil {
