@@ -14,7 +14,7 @@ import (
 type KeyValue string
 
 // literalText is all that a KeyValue may be; what is read back from a saved position is held against it.
-var literalText = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|(_[a-z0-9]+ )?0x[0-9A-F]*|'[-0-9:. ]*'|_[a-z0-9]+ '')$`)
+var literalText = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?|(_[a-z0-9]+ )?0x[0-9A-F]+|'[-0-9:. ]*'|_[a-z0-9]+ '')$`)
 
 func (v KeyValue) check() error {
 	if !literalText.MatchString(string(v)) {
@@ -55,14 +55,15 @@ func literal(c *Column, v cell) (KeyValue, error) {
 		return dateLiteral(c, v.data)
 	case "time":
 		return timeLiteral(v.data)
-	case "binary", "varbinary":
-		return KeyValue("_binary 0x" + strings.ToUpper(hex.EncodeToString(v.data))), nil
 	}
 	cs := c.Charset
-	if cs == "" {
+	switch {
+	case c.DataType == "binary", c.DataType == "varbinary":
+		cs = "binary"
+	case cs == "":
 		cs = "utf8mb4"
 	}
-	if len(v.data) == 0 {
+	if len(v.data) == 0 { // 0x alone is a name
 		return KeyValue("_" + cs + " ''"), nil
 	}
 	return KeyValue("_" + cs + " 0x" + strings.ToUpper(hex.EncodeToString(v.data))), nil
