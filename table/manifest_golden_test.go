@@ -320,7 +320,7 @@ func TestWeGoOnFromJavaTables(t *testing.T) {
 		before := liveNames(t, tab.Table)
 		own, err := Open(t.Context(), tab.fs, tab.path, Options{"manifest.merge-min-count": "1"})
 		require.NoError(t, err)
-		s := mustCommit(t, own.NewCommit("u", nil), 1)
+		mustCommit(t, own.NewCommit("u", nil), 1)
 		require.Equal(t, before, liveNames(t, tab.Table))
 		fresh, err := Open(t.Context(), tab.fs, tab.path, nil)
 		require.NoError(t, err)
@@ -330,7 +330,7 @@ func TestWeGoOnFromJavaTables(t *testing.T) {
 		}
 		full, err := Open(t.Context(), tab.fs, tab.path, Options{"manifest.full-compaction-threshold-size": "1 b"})
 		require.NoError(t, err)
-		s = mustCommit(t, full.NewCommit("u", nil), 2)
+		s := mustCommit(t, full.NewCommit("u", nil), 2)
 		base, err := full.readList(t.Context(), s.BaseManifestList, s.BaseManifestListSize)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(base), 1)

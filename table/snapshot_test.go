@@ -1,7 +1,6 @@
 package table
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -126,7 +125,7 @@ func TestDamagedSnapshotsAreCorrupt(t *testing.T) {
 	require.NoError(t, err)
 	for _, data := range []string{
 		"", "{", "null", "[]", string(good[:len(good)-20]), `{"id":1}`, `{"version":3,"id":"x"}`,
-		fmt.Sprintf(`{"version":3,"id":2,"baseManifestList":"a","deltaManifestList":"b","commitKind":"APPEND"}`),
+		`{"version":3,"id":2,"baseManifestList":"a","deltaManifestList":"b","commitKind":"APPEND"}`,
 		`{"version":3,"id":1,"baseManifestList":"a","deltaManifestList":"b","commitKind":"WHAT"}`,
 		`{"version":3,"id":1,"baseManifestList":"a","deltaManifestList":"b","commitKind":"APPEND","baseManifestListSize":-1}`,
 	} {
