@@ -27,6 +27,10 @@ func (s *Source) endAfterRead(ctx context.Context) error {
 	if !s.cfg.StopAtLatest || s.server == nil {
 		return nil
 	}
+	if s.from.File == "" && s.from.GTID == "" { // only with StartSnapshot
+		s.log.Warn("the server has no binary log, or doesn't tell where it ends (REPLICATION CLIENT): rows that changed while the table was read may be of different times")
+		return s.endAt(s.from)
+	}
 	end, err := s.end.wait(ctx, s, func(ctx context.Context) (*Position, error) {
 		c, srv, err := connectAny(ctx, s.cfg, s.server.addr, s.log)
 		if err != nil {
@@ -34,10 +38,6 @@ func (s *Source) endAfterRead(ctx context.Context) error {
 		}
 		defer c.Close()
 		defer interruptOn(ctx, c)()
-		if !isOn(srv.vars["log_bin"]) && s.cfg.Startup == StartSnapshot {
-			s.log.Warn("the server has no binary log: rows that changed while the table was read may be of different times")
-			return s.from, nil
-		}
 		return logEnd(c, srv)
 	})
 	if err != nil {
