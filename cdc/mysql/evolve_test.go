@@ -38,6 +38,8 @@ func TestEvolve(t *testing.T) {
 		{sql: "MODIFY a varchar(10) FIRST", want: "a id e"},
 		{sql: "MODIFY a varchar(20)", refused: "column a changes from varchar(10) to varchar(20)"},
 		{sql: "MODIFY id int unsigned", refused: "column id changes from int to int(11) unsigned"},
+		{sql: "MODIFY id int AS (length(a)) STORED", refused: "column id is generated"},
+		{sql: "CHANGE id id int GENERATED ALWAYS AS (7) VIRTUAL COMMENT 'x'", refused: "column id is generated"},
 		{sql: "MODIFY e enum('x','y','z')", want: "id a e"},
 		{sql: "MODIFY e enum('y','x')", refused: "changes or moves members"},
 		{sql: "CHANGE a b varchar(10)", refused: "column a is renamed to b"},
