@@ -129,7 +129,7 @@ func (r *runner) readByJava(ctx context.Context, warehouse string, want content)
 		return err
 	}
 	if got.Rows != want.rows || got.Checksum != fmt.Sprintf("%016x", want.checksum) {
-		return fmt.Errorf("Java reads %s instead of %d rows with the checksum %x", bytes.TrimSpace(out), want.rows, want.checksum)
+		return fmt.Errorf("the table that Java reads has %s instead of %d rows with the checksum %x", bytes.TrimSpace(out), want.rows, want.checksum)
 	}
 	return nil
 }
