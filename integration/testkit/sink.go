@@ -5,6 +5,7 @@ package testkit
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,4 +202,12 @@ func (p *Process) UntilEnd(look func()) {
 			p.t.Fatal("the sink does not end")
 		}
 	}
+}
+
+// FreeAddr is an address on loopback that nobody listens on.
+func FreeAddr(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
 }
