@@ -17,6 +17,9 @@ type Position struct {
 	GTID       string `json:"gtid,omitempty"`
 	File       string `json:"file,omitempty"`
 	Pos        uint64 `json:"pos,omitempty"`
+	// Since passes over what was logged before, in microseconds of the server's clock; 0: nothing. It goes with a File that is
+	// read from its start because the place in it is not known (see chooseStart).
+	Since int64 `json:"since,omitempty"`
 	// Snapshot is the progress of the initial read, nil once it is over. The log is read from this position after it.
 	Snapshot *Progress `json:"snapshot,omitempty"`
 	// Columns are the source's columns at this point of the log. Only kept for servers whose log doesn't name columns.

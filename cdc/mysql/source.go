@@ -362,6 +362,9 @@ func (s *Source) startStream() error {
 	if s.resume == nil && s.cfg.Startup == StartTimestamp {
 		st.skipBefore = time.UnixMilli(s.cfg.StartMillis)
 	}
+	if s.from.Since > 0 {
+		st.skipLogged = time.UnixMicro(s.from.Since)
+	}
 	if s.server == nil {
 		st.skipUntil = s.from.Pos
 	} else {

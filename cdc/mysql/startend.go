@@ -81,9 +81,14 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 				}
 			case !s.server.gtidOn():
 				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
-				// commit in the engine. All in earlier files have committed, so the file is read from its start.
+				// commit in the engine. All in earlier files have committed, and what was logged long ago.
 				from.Pos = 4
-				s.log.Info("without GTIDs the log is read from the start of its newest file; when the job stops at a statement there, FLUSH BINARY LOGS and start again", "file", from.File)
+				r, err := c.Execute("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)")
+				if err != nil {
+					return fmt.Errorf("reading the server's time: %w: %w", err, cdc.ErrSource)
+				}
+				now, _ := r.GetInt(0, 0)
+				from.Since = max(0, now-longestCommit.Microseconds())
 			}
 		}
 	case StartLatest:
@@ -166,6 +171,11 @@ func lostOwn(addr string, executed gtidSet, missing string) error {
 	return fmt.Errorf("%s has lost transactions that were read from it, up to %s (it has %s): its log was reset, or it was restored to an older state; read the table anew into an empty table: %w",
 		addr, missing, executed, cdc.ErrPositionLost)
 }
+
+// longestCommit is the most that a transaction is in the log of a server without GTIDs before others see its rows: it may
+// wait for a replica (semi-synchronous replication). Rows from before are not replayed over what was read, nor do old
+// statements about the table stop the job.
+const longestCommit = 10 * time.Minute
 
 // Start is the position that reading begins at.
 func (s *Source) Start() cdc.Position { return s.from }

@@ -63,8 +63,9 @@ type transaction struct {
 	id      gtid
 	start   uint64 // offset of its first event
 	at      time.Time
-	open    bool // BEGIN or a GTID was seen
-	begun   bool // BEGIN was seen: it ends with XID or COMMIT
+	logged  time.Time // when this server wrote it, zero when it doesn't say
+	open    bool      // BEGIN or a GTID was seen
+	begun   bool      // BEGIN was seen: it ends with XID or COMMIT
 	xa      bool
 	applied int  // changed rows of the table that were taken
 	skip    bool // not to be applied
@@ -90,10 +91,12 @@ type stream struct {
 	decoder  *watched // the newest; written with hand.mu held
 	inflater inflater
 
-	// skipUntil passes over transactions that start before this offset of skipFile; skipBefore over those committed earlier.
+	// skipUntil passes over transactions that start before this offset of skipFile, skipBefore over those committed earlier,
+	// skipLogged over those that this server logged earlier (Position.Since).
 	skipUntil  uint64
 	skipFile   string
 	skipBefore time.Time
+	skipLogged time.Time
 	skipSet    gtidSet // skip-gtid-set
 	// replay is the transaction that a lost connection cut, and how many of its rows were taken already. Rows, not events:
 	// another replica may cut the same transaction into other events.
@@ -239,7 +242,7 @@ func (s *stream) startOf(e event) uint64 {
 
 // beforeStart reports whether a transaction comes before the place or time that the log is to be read from.
 func (s *stream) beforeStart(t *transaction) bool {
-	return t.start < s.skipUntil || t.at.Before(s.skipBefore)
+	return t.start < s.skipUntil || t.at.Before(s.skipBefore) || !t.logged.IsZero() && t.logged.Before(s.skipLogged)
 }
 
 // replaying reports whether the transaction under way is the one that a lost connection cut.
@@ -376,7 +379,7 @@ func (s *stream) tableMap(e event) error {
 	if err != nil {
 		return s.refuse("a table map that can't be read (%v)", err)
 	}
-	if !s.src.watches(schema, table) {
+	if s.txn.skip || !s.src.watches(schema, table) {
 		delete(s.maps, id)
 		return nil
 	}

@@ -53,6 +53,9 @@ func decodeGTID(e event, t *transaction) error {
 	if us := g.OriginalCommitTimestamp; us > 0 {
 		t.at = time.UnixMicro(int64(us))
 	}
+	if us := g.ImmediateCommitTimestamp; us > 0 {
+		t.logged = time.UnixMicro(int64(us))
+	}
 	if e.kind == eventAnonymousGTID {
 		return nil
 	}

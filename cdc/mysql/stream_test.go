@@ -209,6 +209,38 @@ func TestCompressedTransactions(t *testing.T) {
 	}
 }
 
+// TestWhatWasLoggedLongAgoIsPassedOver starts at the head of a file of a server without GTIDs.
+func TestWhatWasLoggedLongAgoIsPassedOver(t *testing.T) {
+	s := testStream(t, false)
+	s.skipLogged = time.UnixMicro(2000)
+	at := uint32(4)
+	give := func(kind byte, body []byte) {
+		at += uint32(19 + len(body))
+		require.NoError(t, s.handle(event{kind: kind, body: body, size: uint32(19 + len(body)), endPos: at}))
+	}
+	anonymous := func(logged uint64) {
+		b := bodyOfGTID(0)
+		for i := range 7 {
+			b = append(b, byte(logged>>(8*i)))
+		}
+		give(eventAnonymousGTID, b)
+	}
+	rows := func(id int32) {
+		give(eventQuery, bodyOfQuery("BEGIN"))
+		give(eventTableMap, bodyOfMap())
+		give(eventWriteRowsV2, bodyOfRows([]int32{id}))
+		give(eventXID, make([]byte, 8))
+	}
+	anonymous(1998)
+	rows(1)
+	anonymous(1999)
+	give(eventQuery, bodyOfQuery("TRUNCATE t")) // would be refused
+	anonymous(2000)
+	rows(2)
+	require.Equal(t, []int32{2}, s.hand.fill.batch.Cols[0].I32)
+	require.EqualValues(t, at, s.donePos)
+}
+
 func TestAPanicEndsTheStream(t *testing.T) {
 	s := testStream(t, false)
 	tm, err := ParseTableMap(bodyOfMap(), false)
