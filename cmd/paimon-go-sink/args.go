@@ -74,7 +74,7 @@ func parse(args []string, stdout io.Writer) (*arguments, string, error) {
 		return nil, "", err
 	}
 	if len(args) > 0 && len(file) > 0 { // behind the command, before what the command line says
-		at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }) + 1
+		at := slices.IndexFunc(args, func(a string) bool { return slices.Contains(commands, a) }) + 1
 		args = slices.Concat(args[:at], file, args[at:])
 	}
 	if len(args) == 0 {
@@ -90,18 +90,22 @@ func parse(args []string, stdout io.Writer) (*arguments, string, error) {
 	return cli, k.Command(), nil
 }
 
+// commands are the names of all commands.
+var commands = []string{"mysql-sync-table", "check-source", "demo"}
+
 // dashes turns the underscores of commands and of argument names into dashes.
 func dashes(args []string) []string {
 	out := slices.Clone(args)
 	for i, a := range out {
 		name, value, has := strings.Cut(a, "=")
-		if strings.HasPrefix(a, "--") || i == 0 {
-			name = strings.ReplaceAll(name, "_", "-")
+		dashed := strings.ReplaceAll(name, "_", "-")
+		if !strings.HasPrefix(a, "--") && !slices.Contains(commands, dashed) {
+			continue
 		}
 		if has {
-			name += "=" + value
+			dashed += "=" + value
 		}
-		out[i] = name
+		out[i] = dashed
 	}
 	return out
 }
