@@ -42,7 +42,11 @@ func Main(m *testing.M) {
 
 var build = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binDir, "paimon-go-sink")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/paimon-go-sink")
+	args := []string{"build", "-o", path}
+	if os.Getenv("PAIMON_GO_TEST_RACE") != "" { // by hand: the race detector makes a process that found a race fail
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, "./cmd/paimon-go-sink")...)
 	cmd.Dir = root()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
