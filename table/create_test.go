@@ -177,6 +177,21 @@ func TestCreateRefusesWhatJavaRefuses(t *testing.T) {
 	}
 }
 
+func TestBytesDoNotPartitionWhatIsWritten(t *testing.T) {
+	for _, typ := range []string{"BYTES", "BINARY(3)", "VARBINARY(3)"} {
+		spec := smallSpec(t)
+		spec.Options["bucket"] = "1"
+		for i := range spec.Fields {
+			if spec.Fields[i].Name == "p" {
+				spec.Fields[i].Type = typeOf(t, typ)
+			}
+		}
+		s, err := NewSchema(spec)
+		require.NoError(t, err)
+		require.ErrorContains(t, s.CheckWritable(s.Options), "partition column p")
+	}
+}
+
 func TestCreateAllowsWhatOnlyWritersRefuse(t *testing.T) {
 	for _, o := range []Options{
 		{"bucket": "-1"}, {"bucket": "-2"}, {"bucket": "1", "merge-engine": "partial-update"},

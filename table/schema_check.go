@@ -208,5 +208,11 @@ func (s *Schema) CheckWritable(o Options) error {
 	if len(s.PrimaryKeys) == 0 {
 		return fmt.Errorf("%w: the table has no primary key, and only tables with one are written", ErrOption)
 	}
+	for _, i := range s.PartitionIndexes() {
+		if r := s.Fields[i].Type.Root; r == row.Binary || r == row.VarBinary {
+			return fmt.Errorf("%w: partition column %s is %s, and Java does not find the files of bytes that are no text; partition by another column",
+				ErrOption, s.Fields[i].Name, s.Fields[i].Type.String())
+		}
+	}
 	return o.CheckWritable()
 }

@@ -43,11 +43,11 @@ func (f realFiles) open(ctx context.Context, partition []byte, bucket int32, kin
 // newGeneration derives it from a schema of t, and refuses tables that this writer can't write.
 func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
 	o := t.Options()
-	if err := o.CheckWritable(); err != nil {
-		return nil, err
-	}
 	if len(s.PrimaryKeys) == 0 {
 		return nil, fmt.Errorf("%s has no primary key: %w", t.Path(), table.ErrSchema)
+	}
+	if err := s.CheckWritable(o); err != nil {
+		return nil, err
 	}
 	n := o.Int(table.KeyBucket)
 	if n < 1 {

@@ -271,7 +271,11 @@ func (j *job) prepareTable(ctx context.Context) error {
 		return err
 	}
 	if j.table == nil {
-		if err := checkOptions(spec.Options); err != nil {
+		first, err := table.NewSchema(*spec)
+		if err != nil {
+			return fmt.Errorf("creating table %s: %w", j.path, err)
+		}
+		if err := checkWritable(first, first.Options); err != nil {
 			return err
 		}
 		j.table, err = table.Create(ctx, j.fsys, j.path, *spec)
@@ -289,7 +293,7 @@ func (j *job) prepareTable(ctx context.Context) error {
 	if err := j.checkExisting(spec); err != nil {
 		return err
 	}
-	if err := checkOptions(j.table.Schema().Options.With(j.options)); err != nil { // before the options get into the table
+	if err := checkWritable(j.table.Schema(), j.table.Schema().Options.With(j.options)); err != nil { // before the options get into the table
 		return err
 	}
 	changes, err := j.table.Schema().Evolve(spec.Fields, j.evolveOptions())
@@ -312,9 +316,9 @@ func (j *job) prepareTable(ctx context.Context) error {
 	return j.setKey()
 }
 
-// checkOptions refuses the options of tables that can't be written here.
-func checkOptions(o table.Options) error {
-	if err := o.CheckWritable(); err != nil {
+// checkWritable refuses tables that can't be written here; o are the options that they will have.
+func checkWritable(s *table.Schema, o table.Options) error {
+	if err := s.CheckWritable(o); err != nil {
 		return err
 	}
 	return o.CheckWriteOnly()
