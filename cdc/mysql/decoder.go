@@ -25,7 +25,7 @@ type ZeroDatePolicy uint8
 
 // The zero date policies.
 const (
-	ZeroDateNull  ZeroDatePolicy = iota // NULL, or 1970-01-01 where the target is NOT NULL
+	ZeroDateNull  ZeroDatePolicy = iota // NULL, or 1970-01-01 where the target is NOT NULL; refused in the key
 	ZeroDateEpoch                       // 1970-01-01 everywhere
 	ZeroDateError                       // refuse the row
 )
@@ -52,8 +52,8 @@ type ValueOptions struct {
 	// expected in each column's own character set (character_set_results=NULL), which gives the same answer as the row
 	// images even for bytes that are no text.
 	ConvertedText bool
-	// Key names the fields that tell rows apart: there, a TINYINT(1) that is neither 0 nor 1 is refused, since BOOLEAN would
-	// make one row of several.
+	// Key names the fields that tell rows apart: there, a TINYINT(1) that is neither 0 nor 1 is refused, and a zero date unless
+	// by ZeroDateEpoch, since they would make one row of several.
 	Key []string
 }
 

@@ -232,6 +232,20 @@ func TestValuesThatPolicyDecides(t *testing.T) {
 	b := c.decodeEvents(t, d, target)
 	require.Contains(t, rowsText(b)[0], `"da":"1970-01-01"`)
 	require.Contains(t, rowsText(b)[0], `"dt0":"1970-01-01T00:00:00.000000000"`)
+	for _, key := range []ValueOptions{{Key: []string{"DA"}}, {Key: []string{"da"}, ZeroDate: ZeroDateEpoch}} {
+		d, err = NewDecoder(c.cols, target, key)
+		require.NoError(t, err)
+		e, err = ParseRows(c.events[1].kind, c.events[1].body)
+		require.NoError(t, err)
+		tm, err = ParseTableMap(c.events[0].body, false)
+		require.NoError(t, err)
+		if _, err = d.AppendRows(row.NewBatch(target), tm, &e); key.ZeroDate == ZeroDateEpoch {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, cdc.ErrRefused)
+			require.ErrorContains(t, err, "column da: there is no day 0000-00-00, and in a key column")
+		}
+	}
 	d, err = NewDecoder(c.cols, target, ValueOptions{ZeroDate: ZeroDateError})
 	require.NoError(t, err)
 	e, err = ParseRows(c.events[1].kind, c.events[1].body)

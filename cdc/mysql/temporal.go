@@ -89,6 +89,10 @@ func (d *Decoder) zeroDate(c *row.Column, f *field, what civil) error {
 		c.AppendNull()
 		return nil
 	}
+	if f.key && d.opt.ZeroDate == ZeroDateNull {
+		return fmt.Errorf("column %s: there is no day %04d-%02d-%02d, and in a key column it can't be NULL; with --mysql_conf zero-date=epoch it becomes 1970-01-01, which makes one row of those that differ by such a day only: %w",
+			f.name, what.year, what.month, what.day, cdc.ErrRefused)
+	}
 	switch f.sink {
 	case sinkDate:
 		c.AppendI32(0)
