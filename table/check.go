@@ -196,4 +196,4 @@ func (c *checker) checkOrphans() {
 }
 
 // keptDirs hold files that nothing needs to refer to.
-var keptDirs = map[string]bool{"snapshot": true, "schema": true, "tag": true, "branch": true, "consumer": true, "service": true, "changelog": true}
+var keptDirs = map[string]bool{"snapshot": true, "schema": true, "tag": true, "branch": true, "consumer": true, "service": true, "changelog": true, stateDir: true}

@@ -166,6 +166,14 @@ func TestCheckSeesDamage(t *testing.T) {
 	}
 }
 
+func TestCheckKnowsTheStateOfJobs(t *testing.T) {
+	fsys, tab, _ := sound(t)
+	before := problems(t, tab)
+	require.NoError(t, tab.WriteSinkState(t.Context(), SinkState{User: "u", Identifier: 1}))
+	require.Contains(t, fsys.Paths(), testPath+"/paimon-go/u.json")
+	require.Equal(t, before, problems(t, tab))
+}
+
 func TestCheckAsksForTheContentOfEachFileOnce(t *testing.T) {
 	_, tab, _ := sound(t)
 	var asked []string

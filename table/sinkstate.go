@@ -106,7 +106,10 @@ func (t *Table) wasCommitted(ctx context.Context, p *PendingCommit) (bool, error
 	return false, nil
 }
 
-func (t *Table) sinkStatePath(user string) string { return fs.Join(t.path, "paimon-go", user+".json") }
+// stateDir is where the positions of jobs lie, below the table's directory.
+const stateDir = "paimon-go"
+
+func (t *Table) sinkStatePath(user string) string { return fs.Join(t.path, stateDir, user+".json") }
 
 // maxSinkState bounds what is read of a state file.
 const maxSinkState = 64 << 20
