@@ -27,6 +27,8 @@ type TableWriter interface {
 	Alter(ctx context.Context, changes ...table.SchemaChange) error
 	// Wait returns when every checkpoint taken so far is committed.
 	Wait(ctx context.Context) error
+	// Err returns the error that ended the writer, a commit in the background that failed say, and nil while it works.
+	Err() error
 }
 
 // Config is what a Pipeline works with. Source, Writer, Interval, NextID and TargetType are required.
@@ -105,6 +107,9 @@ func (p *Pipeline) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 		if p.open {
 			break // stopped inside a transaction that didn't end: without a checkpoint
+		}
+		if err := p.Writer.Err(); err != nil {
+			return err // a failed commit must not stay unnoticed until the next row comes
 		}
 		if err := p.checkpoint(ctx, ended); err != nil {
 			return err

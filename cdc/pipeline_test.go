@@ -68,8 +68,11 @@ func (s *script) Close() error { return nil }
 
 // recorder is a writer that notes what it is told.
 type recorder struct {
-	log  []string
-	fail string
+	log   []string
+	fail  string
+	ended error // what Err returns after the first checkpoint
+
+	checkpoints int
 }
 
 func (w *recorder) note(format string, args ...any) error {
@@ -83,8 +86,17 @@ func (w *recorder) note(format string, args ...any) error {
 
 func (w *recorder) Write(_ context.Context, b *row.Batch) error { return w.note("write %d", b.N) }
 func (w *recorder) Checkpoint(_ context.Context, id int64, props map[string]string) error {
+	w.checkpoints++
 	return w.note("checkpoint %d at %s", id, props[PropertyPosition])
 }
+
+func (w *recorder) Err() error {
+	if w.checkpoints == 0 {
+		return nil
+	}
+	return w.ended
+}
+
 func (w *recorder) Alter(_ context.Context, c ...table.SchemaChange) error {
 	return w.note("alter %d", len(c))
 }
@@ -174,6 +186,14 @@ func TestPipelineTakesACheckpointAtEveryTickIfAsked(t *testing.T) {
 		step{after: at(1.1), ev: Event{Rows: rowsOf(1), Pos: pos("b")}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"retarget 3", "checkpoint 7 at a", "write 1", "checkpoint 8 at b", "checkpoint 9 at b", "checkpoint 10 at b", "wait"}, log)
+}
+
+func TestPipelineEndsWhenACommitFailsAndNoMoreRowsCome(t *testing.T) {
+	full := errors.New("disk full")
+	log, err := play(t, &recorder{ended: full}, at(60),
+		step{after: at(.1), ev: Event{Rows: rowsOf(1), Pos: pos("a")}})
+	require.ErrorIs(t, err, full)
+	require.Equal(t, []string{"retarget 3", "write 1", "checkpoint 7 at a"}, log)
 }
 
 func TestPipelineAppliesSchemaChanges(t *testing.T) {
