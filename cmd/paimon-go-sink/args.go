@@ -28,7 +28,7 @@ type arguments struct {
 type sourceArgs struct {
 	MySQLConf   []string `name:"mysql-conf" sep:"none" placeholder:"K=V" help:"Setting of the source, as in Flink CDC: hostname, port, username, password (or password-file, password-env), database-name, table-name, server-time-zone, scan.startup.mode... Repeat it."`
 	TypeMapping string   `name:"type-mapping" help:"Comma list: to-nullable, tinyint1-not-bool, to-string, char-to-string, longtext-to-bytes, bigint-unsigned-to-bigint."`
-	Config      string   `name:"config" type:"path" help:"YAML file with the same names; the command line wins."`
+	Config      string   `name:"config" type:"path" help:"YAML file with the same names (a map where K=V is repeated, a list for other repeated ones); the command line wins."`
 }
 
 // syncArgs are those of Paimon's mysql_sync_table action, and a few of our own.
@@ -73,6 +73,9 @@ func parse(args []string, stdout io.Writer) (*arguments, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if slices.Contains(args, "check-source") {
+		file = withoutJobFlags(p.Model, file)
+	}
 	if len(args) > 0 && len(file) > 0 { // behind the command, before what the command line says
 		at := slices.IndexFunc(args, func(a string) bool { return slices.Contains(commands, a) }) + 1
 		args = slices.Concat(args[:at], file, args[at:])
@@ -88,6 +91,21 @@ func parse(args []string, stdout io.Writer) (*arguments, string, error) {
 		return nil, "", fmt.Errorf("%w: %w", err, errUsage)
 	}
 	return cli, k.Command(), nil
+}
+
+// withoutJobFlags leaves out what only mysql-sync-table has, so that check-source takes the file of a job.
+func withoutJobFlags(model *kong.Application, file []string) []string {
+	has := map[string]map[string]bool{}
+	for _, n := range model.Children {
+		has[n.Name] = map[string]bool{}
+		for _, f := range n.Flags {
+			has[n.Name]["--"+f.Name] = true
+		}
+	}
+	return slices.DeleteFunc(file, func(arg string) bool {
+		flag, _, _ := strings.Cut(arg, "=")
+		return has["mysql-sync-table"][flag] && !has["check-source"][flag]
+	})
 }
 
 // commands are the names of all commands.

@@ -39,6 +39,18 @@ func TestCommandLineWinsOverConfigFile(t *testing.T) {
 	require.Equal(t, map[string]string{"hostname": "h", "port": "3308"}, conf)
 }
 
+func TestCheckSourceTakesTheConfigFileOfAJob(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sink.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("warehouse: /w\nlisten: :9100\nmysql_conf:\n  hostname: h\ntable_conf:\n  bucket: 4\nspill_dir: [/a, /b]\n"), 0o600))
+	cli, command, err := parse([]string{"check_source", "--config", file}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "check-source", command)
+	require.Equal(t, []string{"hostname=h"}, cli.CheckSource.MySQLConf)
+	require.NoError(t, os.WriteFile(file, []byte("warehous: /w\n"), 0o600))
+	_, _, err = parse([]string{"check_source", "--config", file}, io.Discard)
+	require.ErrorContains(t, err, "--warehous")
+}
+
 func TestWrongArgumentsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{{"no_such_command"}, {"mysql_sync_table", "--warehous", "/w"}, {"demo", "--config", "/no/such/file"}} {
 		_, _, err := parse(args, io.Discard)

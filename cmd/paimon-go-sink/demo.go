@@ -5,7 +5,9 @@ import (
 	_ "embed" // the recording
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -61,11 +63,36 @@ func (e *environment) demo(ctx context.Context, args *demoArgs) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "\n%d rows are in the table after %d ms. Any Paimon engine reads it at\n  %s\n\nLook around:\n", rows, took.Milliseconds(), t.Path())
+	fmt.Fprintf(e.stdout, "\n%d rows are in the table after %d ms (a deleted row is a record too, until a compaction drops it). Any Paimon engine reads it at\n  %s\n\nLook around:\n", rows, took.Milliseconds(), t.Path())
 	for _, verb := range []string{"snapshots", "files", "scan --limit 5", "check"} {
-		fmt.Fprintf(e.stdout, "  paimon-go %s %s\n", verb, t.Path())
+		fmt.Fprintf(e.stdout, "  %s %s %s\n", inspector(), verb, t.Path())
 	}
 	return nil
+}
+
+// inspector is how a user calls paimon-go: make build puts it beside this program.
+func inspector() string {
+	const name = "paimon-go"
+	if _, err := exec.LookPath(name); err == nil {
+		return name
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	beside := filepath.Join(filepath.Dir(self), name)
+	if _, err := os.Stat(beside); err != nil {
+		return name
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, beside); err == nil && filepath.IsLocal(rel) {
+			if !strings.ContainsRune(rel, filepath.Separator) {
+				return "./" + rel
+			}
+			return rel
+		}
+	}
+	return beside
 }
 
 func (e *environment) openDemo(ctx context.Context, args *syncArgs) (*table.Table, error) {

@@ -302,7 +302,7 @@ func (j *job) prepareTable(ctx context.Context) error {
 	}
 	for i := range changes {
 		if changes[i].Kind == table.UpdateType {
-			return fmt.Errorf("column %s of the source is %s now and %s in the table %s: type changes are not applied, alter the table and start again: %w",
+			return fmt.Errorf("column %s of the source is %s now and %s in the table %s: type changes are not applied; alter the column of the Paimon table with another engine, then start again: %w",
 				changes[i].Column, changes[i].Type.String(), fieldType(j.table.Schema(), changes[i].Column), j.path, cdc.ErrRefused)
 		}
 	}

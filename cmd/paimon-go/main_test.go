@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/format/row"
 )
 
 const golden = "../../lsm/testdata/golden"
@@ -71,6 +73,14 @@ func TestEveryVerbPrintsTextAndJSON(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 4)
 	out, _ = call(t, 0, "--version")
 	require.Equal(t, version+"\n", out)
+}
+
+func TestCellKeepsQuotes(t *testing.T) {
+	typ := row.Type{Root: row.Row, Fields: []row.Field{{Name: "s", Type: row.Type{Root: row.VarChar, Length: row.MaxLength}}}}
+	b := row.NewBatch(&typ)
+	b.Cols[0].AppendString("{\"a\": \"b\\c\"}\n")
+	b.EndRow(row.Insert)
+	require.Equal(t, `{"a": "b\\c"}\n`, cell(&b.Cols[0], 0))
 }
 
 func TestCreate(t *testing.T) {

@@ -58,6 +58,9 @@ func (g *grid) row(cells ...any) error {
 
 func (g *grid) end() error { return g.w.Flush() }
 
+// unquote leaves quotation marks as they are: nothing around a cell needs them escaped.
+var unquote = strings.NewReplacer(`\\`, `\\`, `\"`, `"`)
+
 // cell returns a value as text on one line.
 func cell(c *row.Column, i int) string {
 	if c.IsNull(i) {
@@ -65,7 +68,7 @@ func cell(c *row.Column, i int) string {
 	}
 	s := string(row.AppendJSONValue(nil, c, i))
 	if len(s) > 1 && s[0] == '"' {
-		s = s[1 : len(s)-1]
+		s = unquote.Replace(s[1 : len(s)-1])
 	}
 	return s
 }
