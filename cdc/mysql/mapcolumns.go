@@ -164,7 +164,7 @@ func bytesPerChar(charset string) int {
 func savedColumns(cols []Column) []SavedColumn {
 	out := make([]SavedColumn, len(cols))
 	for i := range cols {
-		out[i] = SavedColumn{Name: cols[i].Name, Type: cols[i].ColumnType, Charset: cols[i].Charset, NotNull: !cols[i].Nullable}
+		out[i] = SavedColumn{Name: cols[i].Name, Type: cols[i].ColumnType, Charset: cols[i].Charset, NotNull: !cols[i].Nullable, Generated: cols[i].Generated, Invisible: cols[i].Invisible}
 	}
 	return out
 }
@@ -176,7 +176,7 @@ func restoreColumns(saved []SavedColumn) ([]Column, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the saved position: %w", err)
 		}
-		c.Charset, c.Nullable = s.Charset, !s.NotNull
+		c.Charset, c.Nullable, c.Generated, c.Invisible = s.Charset, !s.NotNull, s.Generated, s.Invisible
 		cols[i] = c
 	}
 	return cols, nil

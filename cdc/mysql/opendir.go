@@ -51,23 +51,22 @@ func (s *Source) openDir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.table = &TableInfo{Database: s.cfg.Database, Name: s.cfg.Table, image: cols}
-	for i := range cols {
-		if !cols[i].Invisible {
-			s.table.Columns = append(s.table.Columns, cols[i])
-		}
-	}
+	var key []string
 	for _, k := range tm.PrimaryKey {
 		if k < len(cols) {
-			s.table.PrimaryKey = append(s.table.PrimaryKey, cols[k].Name)
+			key = append(key, cols[k].Name)
 		}
 	}
-	s.logColumns = cols
+	s.table = newTableInfo(s.cfg.Database, s.cfg.Table, cols, key)
+	if err := s.defineFromStart(); err != nil {
+		return err
+	}
 	if s.resume != nil {
 		s.from = s.resume
 		return nil
 	}
 	s.from = &Position{Flavor: s.flavor, File: s.cfg.StartFile}
+	s.from.Columns, s.from.Key = s.definition()
 	if s.cfg.StartFile != "" {
 		s.from.Pos = uint64(s.cfg.StartPos)
 	}

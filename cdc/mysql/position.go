@@ -22,18 +22,22 @@ type Position struct {
 	Since int64 `json:"since,omitempty"`
 	// Snapshot is the progress of the initial read, nil once it is over. The log is read from this position after it.
 	Snapshot *Progress `json:"snapshot,omitempty"`
-	// Columns are the source's columns at this point of the log. Only kept for servers whose log doesn't name columns.
+	// Columns and Key are the source's columns, in the order of row images, and primary key at this point of the log: what
+	// later statements change, and what rows are read by where the log doesn't name its columns.
 	Columns []SavedColumn `json:"columns,omitempty"`
+	Key     []string      `json:"key,omitempty"`
 
 	text func() string // makes GTID late: most positions are never stored
 }
 
-// SavedColumn is what is needed to decode a column's values in rows of the log that don't describe it.
+// SavedColumn is a column of a saved position.
 type SavedColumn struct {
-	Name    string `json:"name"`
-	Type    string `json:"type"`
-	Charset string `json:"charset,omitempty"`
-	NotNull bool   `json:"not_null,omitempty"`
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Charset   string `json:"charset,omitempty"`
+	NotNull   bool   `json:"not_null,omitempty"`
+	Generated bool   `json:"generated,omitempty"`
+	Invisible bool   `json:"invisible,omitempty"`
 }
 
 // Progress is how far the initial read has come: the ranges of the key that are not read yet.

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,7 +37,8 @@ type Source struct {
 	endPos  uint64
 
 	target     *row.Type
-	logColumns []Column // for logs that don't name columns: in the order of row images
+	logColumns []Column      // at the point of the log that is read, in the order of row images
+	saved      []SavedColumn // logColumns, for positions
 
 	ignored                               [256]atomic.Int64 // events without effect, by their type
 	zeroDates, invalidChars, timesChanged atomic.Int64      // values that needed a policy
@@ -53,7 +55,7 @@ type Source struct {
 	ctx      context.Context // of the background goroutines
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
-	tableMu  sync.Mutex // guards target and logColumns against the reader of the log
+	tableMu  sync.Mutex // guards target, logColumns and saved against the reader of the log
 }
 
 // Open connects, checks what the log needs, and reads the definition of the table. saved is the text of the position to go
@@ -106,7 +108,9 @@ func (s *Source) openServer(ctx context.Context) error {
 	findings := checkServer(c, srv, s.cfg)
 	if s.table, err = readTable(c, s.cfg.Database, s.cfg.Table); err == nil {
 		findings = append(findings, checkTable(c, srv, s.table)...)
-		s.logColumns = s.table.image
+	} else if gone := s.lastDefinition(); gone != nil && errors.Is(err, errNoTable) {
+		s.log.Warn("the table is gone from the server; the log is read up to where it went", "table", s.cfg.Database+"."+s.cfg.Table)
+		s.table, err = gone, nil
 	}
 	for _, f := range findings {
 		if f.Fatal && f.cause == nil {
@@ -119,10 +123,8 @@ func (s *Source) openServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.resume != nil && len(s.resume.Columns) > 0 {
-		if s.logColumns, err = restoreColumns(s.resume.Columns); err != nil {
-			return err
-		}
+	if err := s.defineFromStart(); err != nil {
+		return err
 	}
 	end, err := logEnd(c, srv)
 	if err != nil && s.cfg.Startup != StartSnapshot {
@@ -445,4 +447,45 @@ func (s *Source) IgnoredEvents() map[string]int64 {
 		}
 	}
 	return out
+}
+
+// define sets what the table is at the point of the log that is read: its columns in the order of row images, and the
+// character set of columns that are added without one.
+func (s *Source) define(cols []Column, charset string) {
+	saved := savedColumns(cols)
+	s.tableMu.Lock()
+	defer s.tableMu.Unlock()
+	s.logColumns, s.table.charset, s.saved = cols, charset, saved
+}
+
+// defineFromStart sets the definition that belongs to where reading begins: the saved one, else that of the table now.
+func (s *Source) defineFromStart() error {
+	cols := s.table.image
+	if s.resume != nil && len(s.resume.Columns) > 0 {
+		var err error
+		if cols, err = restoreColumns(s.resume.Columns); err != nil {
+			return err
+		}
+	}
+	s.define(cols, s.table.charset)
+	return nil
+}
+
+// definition is what positions carry of the table's definition. The slices are never changed.
+func (s *Source) definition() ([]SavedColumn, []string) {
+	s.tableMu.Lock()
+	defer s.tableMu.Unlock()
+	return s.saved, s.table.PrimaryKey
+}
+
+// lastDefinition is the table as the saved position knows it, nil when that doesn't, or when the table is still to be read.
+func (s *Source) lastDefinition() *TableInfo {
+	if s.resume == nil || len(s.resume.Columns) == 0 || len(s.resume.Key) == 0 || s.resume.Snapshot != nil {
+		return nil
+	}
+	cols, err := restoreColumns(s.resume.Columns)
+	if err != nil {
+		return nil
+	}
+	return newTableInfo(s.cfg.Database, s.cfg.Table, cols, s.resume.Key)
 }

@@ -126,9 +126,7 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 		}
 		from.File, from.Pos = file, 4
 	}
-	if s.server != nil && !s.namesInLog() {
-		from.Columns = savedColumns(s.logColumns)
-	}
+	from.Columns, from.Key = s.definition()
 	s.from = from
 	return nil
 }

@@ -134,11 +134,7 @@ func (s *stream) position() cdc.Position {
 		g := s.gset.clone()
 		p.text = g.String
 	}
-	if !s.src.namesInLog() {
-		s.src.tableMu.Lock()
-		p.Columns = savedColumns(s.src.logColumns)
-		s.src.tableMu.Unlock()
-	}
+	p.Columns, p.Key = s.src.definition()
 	return p
 }
 

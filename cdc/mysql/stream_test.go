@@ -22,7 +22,7 @@ import (
 // testStream is a stream of the table d.t (id int) without a server.
 func testStream(t testing.TB, gtids bool) *stream {
 	cols := columns(t, "id int")
-	src := &Source{cfg: &Config{Database: "d", Table: "t"}, flavor: flavorMySQL, logColumns: cols, target: oneInt(t), targetKey: []string{"id"},
+	src := &Source{table: newTableInfo("d", "t", cols, []string{"id"}), cfg: &Config{Database: "d", Table: "t"}, flavor: flavorMySQL, logColumns: cols, target: oneInt(t), targetKey: []string{"id"},
 		log: slog.New(slog.DiscardHandler)}
 	s := &stream{src: src, hand: newHandoff(src.target), maps: map[uint64]*watched{}, ctx: t.Context(), file: "log.1"}
 	s.hand.fill.boundary, s.hand.spare.boundary = true, true

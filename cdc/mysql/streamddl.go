@@ -45,12 +45,11 @@ func (s *stream) columnsChange(text string, changes []ddl.Change) error {
 	src.tableMu.Lock()
 	cols, charset := src.logColumns, src.table.charset
 	src.tableMu.Unlock()
-	if s.decoder == nil || s.decoder.tm.HasNames || src.namesInLog() {
-		// cols are those of the table now: a statement that was read late finds its column there already.
-		changes = slices.DeleteFunc(slices.Clone(changes), func(c ddl.Change) bool {
-			return c.Kind == ddl.AddColumn && slices.ContainsFunc(cols, func(have Column) bool { return strings.EqualFold(have.Name, c.Column.Name) })
-		})
-	}
+	// cols may be newer than the statement: those of the table now at a first start, or those after it when the position before
+	// it was saved with them.
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c ddl.Change) bool {
+		return c.Kind == ddl.AddColumn && slices.ContainsFunc(cols, func(have Column) bool { return strings.EqualFold(have.Name, c.Column.Name) })
+	})
 	e, err := Evolve(cols, charset, changes, src.cfg.Types)
 	if err != nil {
 		return fmt.Errorf("the statement %q at %s can't be applied: %w", text, s.where(), err)
@@ -74,9 +73,7 @@ func (s *stream) columnsChange(text string, changes []ddl.Change) error {
 			src.log.Warn("a NOT NULL column is added as nullable: rows that are there already read NULL", "column", c.Name, "statement", text)
 		}
 	}
-	src.tableMu.Lock()
-	src.logColumns, src.table.charset = e.Columns, e.Charset
-	src.tableMu.Unlock()
+	src.define(e.Columns, e.Charset)
 	clear(s.maps)
 	if len(out) == 0 {
 		return nil
@@ -104,6 +101,3 @@ func (s *stream) handChanges(text string, changes []table.SchemaChange) error {
 		return s.ctx.Err()
 	}
 }
-
-// namesInLog reports whether the server is known to name the columns in its log.
-func (s *Source) namesInLog() bool { return s.server == nil || s.server.fullMetadata() }

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,6 +24,19 @@ type TableInfo struct {
 	image []Column
 }
 
+var errNoTable = errors.New("there is no table")
+
+// newTableInfo describes a table by its columns, invisible ones too, in the order of row images.
+func newTableInfo(database, name string, image []Column, key []string) *TableInfo {
+	t := &TableInfo{Database: database, Name: name, PrimaryKey: key, image: image}
+	for i := range image {
+		if !image[i].Invisible {
+			t.Columns = append(t.Columns, image[i])
+		}
+	}
+	return t
+}
+
 // readTable reads a table's definition.
 func readTable(c *client.Conn, database, name string) (*TableInfo, error) {
 	t := &TableInfo{Database: database, Name: name}
@@ -32,7 +46,7 @@ func readTable(c *client.Conn, database, name string) (*TableInfo, error) {
 		return nil, fmt.Errorf("reading the definition of %s.%s: %w: %w", database, name, err, cdc.ErrSource)
 	}
 	if len(r.Values) == 0 {
-		return nil, fmt.Errorf("there is no table %s.%s, or no SELECT privilege on it: %w", database, name, cdc.ErrSource)
+		return nil, fmt.Errorf("%w %s.%s, or no SELECT privilege on it: %w", errNoTable, database, name, cdc.ErrSource)
 	}
 	t.Comment, _ = r.GetString(0, 0)
 	t.Engine, _ = r.GetString(0, 1)
