@@ -130,3 +130,29 @@ func TestParseColumn(t *testing.T) {
 		require.ErrorContains(t, err, "column c", in)
 	}
 }
+
+func TestTypeChangesThatTheTableHasAlreadyAreFollowed(t *testing.T) {
+	old := columns(t, "id int", "a varchar(10)", "e enum('x','y')", "d datetime")
+	altered := targetType(t, columns(t, "id bigint", "a varchar(20)", "e enum('x','y')", "d datetime"), TypeOptions{})
+	for _, c := range []struct{ sql, refused string }{
+		{"MODIFY id bigint FIRST, CHANGE A a varchar(20)", ""},
+		{"MODIFY a varchar(30)", "column a changes from varchar(10) to varchar(30)"},
+		{"MODIFY id bigint AS (length(a)) STORED", "column id is generated"},
+		{"MODIFY e enum('y','x')", "changes or moves members"},
+		{"MODIFY d timestamp", "column d changes from datetime to timestamp"},
+		{"CHANGE id no bigint", "column id is renamed to no"},
+		{"CHANGE nope no bigint", "column nope is changed, which does not exist"},
+	} {
+		st := ddl.Parse("ALTER TABLE t "+c.sql, "d", 0)
+		changes := st[0].Effect(ddl.Name{Database: "d", Table: "t"}).Changes
+		e, err := Evolve(alteredByHand(old, "utf8mb4", changes, altered, TypeOptions{}), "utf8mb4", changes, TypeOptions{})
+		if c.refused != "" {
+			require.ErrorContains(t, err, c.refused, c.sql)
+			continue
+		}
+		require.NoError(t, err, c.sql)
+		require.Equal(t, "bigint", e.Columns[0].DataType)
+		require.Equal(t, "varchar(20)", e.Columns[1].ColumnType)
+	}
+	require.Equal(t, "int", old[0].DataType, "the columns given stay")
+}

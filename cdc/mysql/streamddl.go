@@ -7,6 +7,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/cdc/mysql/ddl"
+	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -43,14 +44,14 @@ func (s *stream) statement(q statement) error {
 func (s *stream) columnsChange(text string, changes []ddl.Change) error {
 	src := s.src
 	src.tableMu.Lock()
-	cols, charset := src.logColumns, src.table.charset
+	cols, charset, target := src.logColumns, src.table.charset, src.target
 	src.tableMu.Unlock()
 	// cols may be newer than the statement: those of the table now at a first start, or those after it when the position before
 	// it was saved with them.
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c ddl.Change) bool {
 		return c.Kind == ddl.AddColumn && slices.ContainsFunc(cols, func(have Column) bool { return strings.EqualFold(have.Name, c.Column.Name) })
 	})
-	e, err := Evolve(cols, charset, changes, src.cfg.Types)
+	e, err := Evolve(alteredByHand(cols, charset, changes, target, src.cfg.Types), charset, changes, src.cfg.Types)
 	if err != nil {
 		return fmt.Errorf("the statement %q at %s can't be applied: %w", text, s.where(), err)
 	}
@@ -79,6 +80,39 @@ func (s *stream) columnsChange(text string, changes []ddl.Change) error {
 		return nil
 	}
 	return s.handChanges(text, out)
+}
+
+// alteredByHand returns cols with the types that changes give them where the table has just that type already, other than the
+// old one: someone has altered the table so that the job can go on, and nothing is left to apply.
+func alteredByHand(cols []Column, charset string, changes []ddl.Change, target *row.Type, opt TypeOptions) []Column {
+	e := Evolution{Columns: slices.Clone(cols), Charset: charset}
+	for i := range changes {
+		at := e.index(changes[i].Old)
+		if changes[i].Kind != ddl.ModifyColumn || at < 0 {
+			continue
+		}
+		old := &e.Columns[at]
+		c, err := e.define(&changes[i].Column)
+		if err != nil {
+			continue // Evolve says why
+		}
+		was, err := PaimonType(*old, opt)
+		if err != nil {
+			continue
+		}
+		is, err := PaimonType(c, opt)
+		if err != nil || sameRowType(&was, &is) {
+			continue
+		}
+		for f := range target.Fields {
+			if strings.EqualFold(target.Fields[f].Name, old.Name) && sameRowType(&target.Fields[f].Type, &is) {
+				c.Name = old.Name
+				e.Columns[at] = c
+				break
+			}
+		}
+	}
+	return e.Columns
 }
 
 // handChanges hands schema changes over behind all rows that came before, and waits for Retarget.
