@@ -32,12 +32,16 @@ func For(ctx context.Context, uri string, conf map[string]string) (FileSystem, e
 	open := openers.m[scheme]
 	var known []string
 	for s := range openers.m {
-		known = append(known, s+":")
+		if s == "" {
+			known = append(known, "plain paths")
+		} else {
+			known = append(known, s+":")
+		}
 	}
 	openers.RUnlock()
 	if open == nil {
 		sort.Strings(known)
-		return nil, fmt.Errorf("no file system for %q in this program, only for %s", scheme+":", strings.Join(known, " "))
+		return nil, fmt.Errorf("no file system for %q in this program, only for %s", scheme+":", strings.Join(known, ", "))
 	}
 	fsys, err := open(ctx, uri, conf)
 	if err != nil {
