@@ -138,13 +138,42 @@ func (m *MapColumn) column() (Column, error) {
 	case typeVector:
 		c.Length = m.Dimensions
 	}
-	if c.Length > 0 && c.DataType != "bit" {
+	switch {
+	case m.isList():
+		c.Elements = decodeElements(m.Elements, c.Charset)
+		c.ColumnType = c.DataType + "(" + quoteElements(c.Elements) + ")"
+	case c.Length > 0:
 		c.ColumnType = fmt.Sprintf("%s(%d)", c.DataType, c.Length)
+	case c.Fsp > 0:
+		c.ColumnType = fmt.Sprintf("%s(%d)", c.DataType, c.Fsp)
 	}
 	if c.Unsigned {
 		c.ColumnType += " unsigned"
 	}
 	return c, nil
+}
+
+// decodeElements turns the members of a list, as the log has them, into UTF-8.
+func decodeElements(raw []string, charset string) []string {
+	cs := charsetByName(charset)
+	if cs == nil {
+		cs = charsetUTF8
+	}
+	out := make([]string, len(raw))
+	for i, e := range raw {
+		b, _ := cs.decode(nil, []byte(e))
+		out[i] = string(b)
+	}
+	return out
+}
+
+// quoteElements writes members as column_type does; splitElements reads them.
+func quoteElements(list []string) string {
+	quoted := make([]string, len(list))
+	for i, e := range list {
+		quoted[i] = "'" + strings.NewReplacer("'", "''", "\\", "\\\\", "\x00", "\\0", "\n", "\\n", "\r", "\\r").Replace(e) + "'"
+	}
+	return strings.Join(quoted, ",")
 }
 
 // bytesPerChar is the server's mbmaxlen.

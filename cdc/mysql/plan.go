@@ -343,15 +343,7 @@ func overlay(c *Column, tm *TableMap, m *MapColumn) error {
 		if !tm.HasElements || len(m.Elements) == 0 {
 			return nil
 		}
-		cs := charsetByName(c.Charset)
-		if cs == nil {
-			cs = charsetUTF8
-		}
-		c.Elements = make([]string, len(m.Elements))
-		for i, e := range m.Elements {
-			b, _ := cs.decode(nil, []byte(e))
-			c.Elements[i] = string(b)
-		}
+		c.Elements = decodeElements(m.Elements, c.Charset)
 	}
 	return nil
 }

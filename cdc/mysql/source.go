@@ -214,8 +214,18 @@ func (s *Source) Retarget(t *row.Type) error {
 	if s.table == nil {
 		return nil
 	}
-	_, err := NewDecoder(s.table.image, t, s.opts)
+	cols := s.table.image
+	if s.GoesOn() {
+		cols = s.logColumns
+	}
+	_, err := NewDecoder(cols, t, s.opts)
 	return err
+}
+
+// GoesOn reports whether the source goes on in the log from a position that carries the table's definition: the log itself
+// tells then how the table has changed since.
+func (s *Source) GoesOn() bool {
+	return s.resume != nil && s.resume.Snapshot == nil && len(s.resume.Columns) > 0
 }
 
 // Next implements cdc.Source.
