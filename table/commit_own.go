@@ -113,6 +113,9 @@ func (c *Commit) stillThere(ctx context.Context, seen, latest *cachedSnapshot) (
 
 // findOwn reads the snapshot that a guarding Commit goes on from. Its having expired is fine.
 func (c *Commit) findOwn(ctx context.Context, latest *cachedSnapshot) error {
+	if latest == nil && c.own.id > 0 {
+		return fmt.Errorf("%w: all snapshots of %s are gone, ours (%d) among them: the table was removed while it was written", ErrCorrupt, c.t.path, c.own.id)
+	}
 	if latest == nil || latest.ID < c.own.id {
 		return fmt.Errorf("%w: our snapshot %d has been rolled back", ErrFenced, c.own.id)
 	}

@@ -25,6 +25,9 @@ const (
 	exitFenced   = 8
 )
 
+// errStopped is wrapped by the end that a second signal asks for.
+var errStopped = errors.New("stopped without a last commit")
+
 // errUsage is wrapped by errors about arguments.
 var errUsage = errors.New("wrong arguments")
 
@@ -35,6 +38,7 @@ var classes = []struct {
 	what string
 	next string
 }{
+	{wraps(errStopped), exitInternal, "stopped at once", "start again with the same command: it goes on from the last commit"},
 	{wraps(table.ErrFenced), exitFenced, "fenced", "stop the other instance, or give this one a table of its own"},
 	{wraps(cdc.ErrPositionLost), exitPosition, "binlog position lost", "read the table anew into an empty table, or start at a position that the server has (scan.startup.mode=specific-offset)"},
 	{wraps(errUsage, cdc.ErrUsage, table.ErrOption, table.ErrNoTable, table.ErrTableExists), exitUsage, "usage", "correct the arguments named above; --help lists them"},

@@ -57,7 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = env.demo(ctx, &cli.Demo)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != nil {
-		err = fmt.Errorf("stopped without a last commit by %w; the next start reads on from the last commit", cause)
+		err = fmt.Errorf("%w by %w", errStopped, cause)
 	}
 	return report(stderr, err)
 }

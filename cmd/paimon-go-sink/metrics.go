@@ -32,6 +32,7 @@ type metrics struct {
 	lastCommit    atomic.Int64 // Unix milliseconds
 	lastSnapshot  atomic.Int64
 	failed        atomic.Int64
+	lastEarly     atomic.Int64 // Unix milliseconds of the last warning of early flushes
 }
 
 func newMetrics(j *job) *metrics {
@@ -57,6 +58,17 @@ func (m *metrics) listener() writer.Listener {
 			if c.Snapshot != nil {
 				m.lastSnapshot.Store(c.Snapshot.ID)
 			}
+		},
+		SpillEnd: func(s writer.SpillInfo) {
+			if s.Files == 0 && s.Err == nil {
+				return
+			}
+			now := time.Now().UnixMilli()
+			if last := m.lastEarly.Load(); now-last < time.Minute.Milliseconds() || !m.lastEarly.CompareAndSwap(last, now) {
+				return
+			}
+			m.job.log.Warn("rows go to level-0 files before their commit, which makes more files: spilling is off, or its directories are full or can't be written; give --spill_dir with room, or a larger write-buffer-size",
+				"spill_dirs", m.job.args.SpillDir, "error", s.Err)
 		},
 		Commit: table.Listener{Retry: func(r table.RetryInfo) {
 			m.retries.Add(1)
@@ -152,10 +164,22 @@ type server struct {
 	done chan error
 }
 
-// startHTTP serves metrics, health and profiles on addr, or nothing when addr is empty.
-func startHTTP(addr string, m *metrics, log *slog.Logger) (*server, error) {
+// listen opens addr, so that one that can't be had ends the job before it begins; nil when addr is empty.
+func listen(addr string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: %w: %w", addr, err, errUsage)
+	}
+	return l, nil
+}
+
+// startHTTP serves metrics, health and profiles on l, which it closes in the end; nothing when l is nil.
+func startHTTP(l net.Listener, m *metrics, log *slog.Logger) *server {
+	if l == nil {
+		return nil
 	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -165,14 +189,10 @@ func startHTTP(addr string, m *metrics, log *slog.Logger) (*server, error) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w: %w", addr, err, errUsage)
-	}
 	s := &server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, done: make(chan error, 1)}
 	go func() { s.done <- s.http.Serve(l) }()
 	log.Info("listening", "address", l.Addr().String())
-	return s, nil
+	return s
 }
 
 // close ends the endpoint and waits for it.

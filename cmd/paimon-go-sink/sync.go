@@ -151,6 +151,13 @@ func commitUser(o table.Options, cfg *mysql.Config) string {
 // run opens everything, streams until the source ends or a stop is asked for, and closes everything.
 func (j *job) run(ctx context.Context, e *environment) (err error) {
 	started := time.Now()
+	port, err := listen(j.args.Listen)
+	if err != nil {
+		return err
+	}
+	if port != nil {
+		defer port.Close() // also closed by the endpoint, once that is started
+	}
 	if err := j.openTable(ctx); err != nil {
 		return err
 	}
@@ -194,10 +201,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	metrics.writer = w
-	serve, err := startHTTP(j.args.Listen, metrics, j.log)
-	if err != nil {
-		return errors.Join(err, w.Close(ctx))
-	}
+	serve := startHTTP(port, metrics, j.log)
 	defer func() { err = errors.Join(err, serve.close()) }()
 	show := startProgress(e.stderr, metrics)
 	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
