@@ -26,5 +26,10 @@
 //
 // A snapshot records the identifier and properties of its checkpoint. After a crash, look for the last snapshot of the
 // commit user (table.LatestOf), go on from the position in its properties, and use larger identifiers. Rows after the last
-// checkpoint are lost with the process and have left nothing in the table.
+// checkpoint are lost with the process and have left nothing in the table. Config.Resume names that snapshot, so that two
+// instances of a job don't overtake each other unnoticed.
+//
+// Another engine may expire that snapshot while the job is down. A job that can't begin anew then keeps its position beside
+// the table too: table.FindSinkState in place of LatestOf, and table.WriteSinkState after each commit (Listener.CommitEnd).
+// Checkpoint and Close report a failed commit; one that failed in the background is what Err returns.
 package writer

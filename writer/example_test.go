@@ -20,8 +20,8 @@ func Example() {
 	// A table with a primary key. An existing one is opened with table.Open.
 	t, err := table.Create(ctx, mem.New(), table.TablePath("/warehouse", "shop", "orders"), table.Spec{
 		Fields: []row.Field{
-			{ID: 0, Name: "id", Type: row.Type{Root: row.BigInt}},
-			{ID: 1, Name: "state", Type: row.Type{Root: row.VarChar, Length: row.MaxLength, Nullable: true}},
+			{Name: "id", Type: row.Type{Root: row.BigInt}},
+			{Name: "state", Type: row.Type{Root: row.VarChar, Length: row.MaxLength, Nullable: true}},
 		},
 		PrimaryKeys: []string{"id"},
 		Options:     table.Options{"bucket": "2", "write-only": "true"},
@@ -30,19 +30,22 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	// The commit user is the job's name. What it has committed last tells where to go on.
+	// The commit user is the job's name. What it has committed last tells where to go on; with Resume, a second instance of
+	// the job is noticed.
 	const user = "orders-sync"
 	last, err := t.LatestOf(ctx, user)
 	if err != nil {
 		log.Fatal(err)
 	}
-	id := int64(0)
+	var resume writer.Resume
 	if last != nil {
-		id = last.CommitIdentifier
+		resume = writer.Resume{SnapshotID: last.ID, Identifier: last.CommitIdentifier}
 		fmt.Println("going on from", last.Properties["position"])
 	}
 
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: user})
+	id := resume.Identifier
+
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: user, Resume: &resume})
 	if err != nil {
 		log.Fatal(err)
 	}
