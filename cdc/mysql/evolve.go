@@ -153,7 +153,11 @@ func sameType(old, c *Column, opt TypeOptions) error {
 		return err
 	}
 	a.Nullable = b.Nullable
-	if !sameRowType(&a, &b) || old.DataType != c.DataType || old.Unsigned != c.Unsigned {
+	if !sameRowType(&a, &b) {
+		b.Nullable = true
+		return fmt.Errorf("column %s changes from %s to %s; alter the Paimon table's column to %s and start again: %w", old.Name, old.ColumnType, c.ColumnType, b.String(), cdc.ErrRefused)
+	}
+	if old.DataType != c.DataType || old.Unsigned != c.Unsigned {
 		return fmt.Errorf("column %s changes from %s to %s: %w", old.Name, old.ColumnType, c.ColumnType, cdc.ErrRefused)
 	}
 	if len(c.Elements) < len(old.Elements) || !slices.Equal(old.Elements, c.Elements[:len(old.Elements)]) {

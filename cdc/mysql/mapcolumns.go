@@ -188,25 +188,3 @@ func bytesPerChar(charset string) int {
 	}
 	return 1
 }
-
-// savedColumns is the form of columns in a saved position.
-func savedColumns(cols []Column) []SavedColumn {
-	out := make([]SavedColumn, len(cols))
-	for i := range cols {
-		out[i] = SavedColumn{Name: cols[i].Name, Type: cols[i].ColumnType, Charset: cols[i].Charset, NotNull: !cols[i].Nullable, Generated: cols[i].Generated, Invisible: cols[i].Invisible}
-	}
-	return out
-}
-
-func restoreColumns(saved []SavedColumn) ([]Column, error) {
-	cols := make([]Column, len(saved))
-	for i, s := range saved {
-		c, err := ParseColumn(s.Name, s.Type)
-		if err != nil {
-			return nil, fmt.Errorf("the saved position: %w", err)
-		}
-		c.Charset, c.Nullable, c.Generated, c.Invisible = s.Charset, !s.NotNull, s.Generated, s.Invisible
-		cols[i] = c
-	}
-	return cols, nil
-}
