@@ -146,6 +146,30 @@ func TestRefusedStatementsAndEvents(t *testing.T) {
 	}
 }
 
+func TestDroppedColumnStaysAndIsNull(t *testing.T) {
+	db := testkit.MySQL(t).Database(t)
+	db.Exec("CREATE TABLE s (id INT PRIMARY KEY, a VARCHAR(20), b INT, c INT)")
+	db.Exec("INSERT INTO s VALUES (1, 'one', 1, 1), (2, 'two', 2, 2)")
+	j := testkit.NewJob(t, db, "s")
+	p := j.Start()
+	p.WaitCaughtUp()
+	db.Exec("UPDATE s SET c = 11 WHERE id = 1")
+	db.Exec("ALTER TABLE s DROP COLUMN a")
+	db.Exec("INSERT INTO s VALUES (3, 3, 3)")
+	db.Exec("UPDATE s SET b = 22 WHERE id = 2")
+	p.WaitCaughtUp()
+	require.Contains(t, p.Output(), "a column is dropped")
+	p.Stop()
+	db.Exec("INSERT INTO s VALUES (4, 4, 4)")
+	db.Exec("ALTER TABLE s DROP COLUMN b, ADD COLUMN d INT")
+	db.Exec("INSERT INTO s VALUES (5, 5, 5)")
+	p = j.Start()
+	p.WaitCaughtUp()
+	p.Stop()
+	j.RequireJava([]string{`{"id":1,"a":"one","b":1,"c":11,"d":null}`, `{"id":2,"a":null,"b":22,"c":2,"d":null}`, `{"id":3,"a":null,"b":3,"c":3,"d":null}`,
+		`{"id":4,"a":null,"b":4,"c":4,"d":null}`, `{"id":5,"a":null,"b":null,"c":5,"d":5}`})
+}
+
 func TestStatementsAreJudgedByTheirTimeAfterAStop(t *testing.T) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec("CREATE TABLE s (id INT PRIMARY KEY, v ENUM('a','b'))")

@@ -14,15 +14,15 @@ import (
 type Evolution struct {
 	// Columns are all columns of the table after the change, in the order of row images.
 	Columns []Column
-	// Added are those of them that are new.
-	Added []Column
+	// Added are those of them that are new; Dropped are those that went.
+	Added, Dropped []Column
 	// Charset is the character set that later columns get.
 	Charset string
 }
 
 // Evolve applies the changes of a statement to the columns of a table, whose default character set is charset. Added
-// columns, and changes that leave the Paimon type as it is (defaults, NOT NULL, comments, members appended to ENUM and
-// SET, character sets), are followed; a column that is dropped, renamed or gets another type is refused, but for
+// and dropped columns, and changes that leave the Paimon type as it is (defaults, NOT NULL, comments, members appended to
+// ENUM and SET, character sets), are followed; a column that is renamed or gets another type is refused, but for
 // decimal-no-change.
 func Evolve(cols []Column, charset string, changes []ddl.Change, opt TypeOptions) (Evolution, error) {
 	e := Evolution{Columns: slices.Clone(cols), Charset: charset}
@@ -53,7 +53,12 @@ func Evolve(cols []Column, charset string, changes []ddl.Change, opt TypeOptions
 			if ch.IfExists && e.index(ch.Old) < 0 {
 				continue
 			}
-			return Evolution{}, fmt.Errorf("column %s is dropped: %w", ch.Old, cdc.ErrRefused)
+			i := e.index(ch.Old)
+			if i < 0 {
+				return Evolution{}, fmt.Errorf("column %s is dropped, which does not exist: %w", ch.Old, cdc.ErrRefused)
+			}
+			e.Dropped = append(e.Dropped, e.Columns[i])
+			e.Columns = slices.Delete(e.Columns, i, i+1)
 		case ddl.RenameColumn:
 			if ch.Old != ch.Column.Name {
 				return Evolution{}, fmt.Errorf("column %s is renamed to %s: %w", ch.Old, ch.Column.Name, cdc.ErrRefused)

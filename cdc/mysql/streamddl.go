@@ -47,13 +47,21 @@ func (s *stream) columnsChange(text string, changes []ddl.Change) error {
 	cols, charset, target := src.logColumns, src.table.charset, src.target
 	src.tableMu.Unlock()
 	// cols may be newer than the statement: those of the table now at a first start, or those after it when the position before
-	// it was saved with them.
+	// it was saved with them. A column that it adds may be there already, one that it drops may be gone.
+	has := func(name string) bool {
+		return slices.ContainsFunc(cols, func(c Column) bool { return strings.EqualFold(c.Name, name) })
+	}
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c ddl.Change) bool {
-		return c.Kind == ddl.AddColumn && slices.ContainsFunc(cols, func(have Column) bool { return strings.EqualFold(have.Name, c.Column.Name) })
+		return c.Kind == ddl.AddColumn && has(c.Column.Name) && !dropsFirst(changes, c.Column.Name) || c.Kind == ddl.DropColumn && !has(c.Old)
 	})
 	e, err := Evolve(alteredByHand(cols, charset, changes, target, src.cfg.Types), charset, changes, src.cfg.Types)
 	if err != nil {
 		return fmt.Errorf("the statement %q at %s can't be applied: %w", text, s.where(), err)
+	}
+	for _, c := range e.Dropped {
+		if err := s.dropped(c.Name, text); err != nil {
+			return err
+		}
 	}
 	var out []table.SchemaChange
 	for _, c := range e.Added {
@@ -113,6 +121,29 @@ func alteredByHand(cols []Column, charset string, changes []ddl.Change, target *
 		}
 	}
 	return e.Columns
+}
+
+// dropsFirst reports whether a statement that adds a column also drops one of that name.
+func dropsFirst(changes []ddl.Change, name string) bool {
+	return slices.ContainsFunc(changes, func(c ddl.Change) bool { return c.Kind == ddl.DropColumn && strings.EqualFold(c.Old, name) })
+}
+
+// dropped follows a dropped column as Paimon's action does: the table keeps it, and later rows have NULL there.
+func (s *stream) dropped(name, text string) error {
+	s.src.tableMu.Lock()
+	target := s.src.target
+	s.src.tableMu.Unlock()
+	for i := range target.Fields {
+		f := &target.Fields[i]
+		if !strings.EqualFold(f.Name, name) {
+			continue
+		}
+		if !f.Type.Nullable {
+			return s.refuse("the statement %q can't be applied: column %s is dropped, which is NOT NULL in the Paimon table; make it nullable there with another engine, then start again", text, name)
+		}
+		s.src.log.Warn("a column is dropped: the table keeps it, and later rows have NULL there", "column", name, "statement", text)
+	}
+	return nil
 }
 
 // handChanges hands schema changes over behind all rows that came before, and waits for Retarget.

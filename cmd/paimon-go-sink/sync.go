@@ -234,6 +234,7 @@ func (j *job) openTable(ctx context.Context) error {
 		return err
 	}
 	j.table = t
+	j.user = commitUser(t.Options().With(j.options), &j.source)
 	if j.state, err = t.FindSinkState(ctx, j.user, cdc.PropertyPosition); err != nil {
 		return err
 	}
