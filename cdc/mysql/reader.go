@@ -119,7 +119,7 @@ func (s *stream) followOnce(ctx context.Context, from start, prefer string) erro
 		ServerID: s.src.cfg.ServerID, Flavor: s.src.flavor, Host: host, Port: uint16(n), User: s.src.cfg.User,
 		Password: s.src.cfg.Password, TLSConfig: tlsConf, RawModeEnabled: true, DisableRetrySync: true, DiscardGTIDSet: true,
 		HeartbeatPeriod: beat, ReadTimeout: 3*beat + s.src.cfg.ConnectTimeout, RecvBufferSize: 4 << 20, EventCacheCount: 1,
-		Logger: slog.New(slog.DiscardHandler), SynchronousEventHandler: handlerFunc(s.libraryEvent),
+		Logger: slog.New(slog.DiscardHandler), SynchronousEventHandler: handlerFunc(s.syncerEvent),
 		Dialer: (&net.Dialer{Timeout: s.src.cfg.ConnectTimeout}).DialContext,
 		Option: func(c *client.Conn) error {
 			// The server gives up on a client that doesn't read for this long; a table may hold us up longer.
@@ -149,8 +149,8 @@ type handlerFunc func(*replication.BinlogEvent) error
 
 func (f handlerFunc) HandleEvent(e *replication.BinlogEvent) error { return f(e) }
 
-// libraryEvent takes an event of the library, which in raw mode has parsed only the header.
-func (s *stream) libraryEvent(e *replication.BinlogEvent) (err error) {
+// syncerEvent takes an event of the library, which in raw mode has parsed only the header.
+func (s *stream) syncerEvent(e *replication.BinlogEvent) (err error) {
 	defer func() {
 		// The library would make an error of the connection of it, which we would try to mend.
 		if p := recover(); p != nil {

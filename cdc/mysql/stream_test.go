@@ -248,7 +248,7 @@ func TestAPanicEndsTheStream(t *testing.T) {
 	s.maps[9] = &watched{tm: tm} // without a decoder
 	e := &replication.BinlogEvent{Header: &replication.EventHeader{EventType: eventWriteRowsV2, EventSize: 50, LogPos: 100},
 		Event: &replication.GenericEvent{Data: bodyOfRows([]int32{1})}}
-	require.ErrorContains(t, s.libraryEvent(e), "nil pointer")
+	require.ErrorContains(t, s.syncerEvent(e), "nil pointer")
 	s.hand.fail(s.fatal)
 	_, err = s.hand.next(t.Context(), nil)
 	require.Equal(t, s.fatal, err)
