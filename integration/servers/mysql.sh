@@ -28,7 +28,8 @@ else
 fi
 PIDF=$RUN/$SERVER.pid; SOCK=$RUN/$SERVER.sock; ERR=${DIR}.err
 
-running() { [ -f "$PIDF" ] && kill -0 "$(cat "$PIDF")" 2>/dev/null; }
+# A pid file outlives a server that was killed, and its number may be another process by then.
+running() { [ -f "$PIDF" ] && grep -qE 'mysqld|mariadbd' "/proc/$(cat "$PIDF")/comm" 2>/dev/null; }
 root_cli() {
   if [ "$SERVER" = mariadb ]; then mariadb --no-defaults --socket="$SOCK" -uroot "$@"
   else chroot "$ROOTFS" mysql --no-defaults --socket="/run/mysqld/$SERVER.sock" -uroot "$@"; fi
