@@ -2,7 +2,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help build demo test unit integration race lint fuzz bench golden docs clean
+.PHONY: help build demo test unit integration race lint vuln fuzz bench golden docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,11 @@ lint: ## formatting, vetting, static analysis and the rules of internal/lint
 	$(GO) vet -tags integration ./...
 	$(GO) tool staticcheck -tags integration ./...
 	$(GO) test ./internal/lint/
+	@$(MAKE) --no-print-directory vuln
+
+vuln: ## known vulnerabilities in what we import; says so when the database can't be reached
+	@GOBIN=$(CURDIR)/build $(GO) install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+	@build/govulncheck ./...; s=$$?; if [ $$s -eq 1 ]; then echo "govulncheck: not checked, see above"; elif [ $$s -ne 0 ]; then exit $$s; fi
 
 FUZZTIME ?= 10s
 fuzz: ## run each fuzz test for FUZZTIME (10s)
