@@ -86,6 +86,14 @@ func (b *Budget) Free(n int64) {
 		}
 		b = b.parent
 	}
+	b.Wake()
+}
+
+// Wake makes all who wait on Freed look again, because what an owner could seal has changed.
+func (b *Budget) Wake() {
+	for b.parent != nil {
+		b = b.parent
+	}
 	if b.waiting.Load() {
 		b.mu.Lock()
 		if b.freed != nil {
@@ -97,8 +105,8 @@ func (b *Budget) Free(n int64) {
 	}
 }
 
-// Freed returns a channel that is closed by the next Free anywhere in the process. Get it before the TryTake that it
-// follows, or a Free in between is missed.
+// Freed returns a channel that is closed by the next Free or Wake anywhere in the process. Get it before the TryTake that it
+// follows, or what happens in between is missed.
 func (b *Budget) Freed() <-chan struct{} {
 	for b.parent != nil {
 		b = b.parent

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs/mem"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -160,4 +161,34 @@ func TestManySmallBucketsTakeLittleMemory(t *testing.T) {
 	require.NoError(t, w.Flush(t.Context()))
 	require.Zero(t, w.Stats().Spills)
 	require.NoError(t, w.Close(t.Context()))
+}
+
+// A shard that waits with a row larger than all memory acts on what the other shards say they hold. When that was old, and
+// the shard it named had just met a barrier, nobody woke it: the writer stood still for ever.
+func TestRowsLargerThanMemoryNeverHang(t *testing.T) {
+	ctx := context.Background()
+	fsys := mem.New()
+	tbl := createTable(t, fsys, table.Spec{
+		Fields: guideFields(), PrimaryKeys: []string{"dt", "id"},
+		Options: table.Options{
+			"bucket": "8", "write-only": "true", "file.format": "avro", "spill-compression": "none",
+			"write-buffer-size": "2 kb", "page-size": "1 kb", "sink.parallelism": "4",
+		},
+	})
+	w, err := Open(ctx, tbl, Config{CommitUser: "u"})
+	require.NoError(t, err)
+	b := row.NewBatch(w.Type())
+	for i := range int64(64) {
+		data := "small"
+		if i%8 == 7 {
+			data = strings.Repeat("x", 3000)
+		}
+		appendRow(b, row.Insert, i, data, "d")
+	}
+	for id := range int64(200) {
+		require.NoError(t, w.Write(ctx, b))
+		require.NoError(t, w.Checkpoint(ctx, id+1, nil))
+	}
+	require.NoError(t, w.Close(ctx))
+	require.Len(t, contents(t, tbl), 64)
 }

@@ -101,7 +101,13 @@ func (s *shard) append(sb *sharedBatch, groups []group) {
 	s.w.budget.Relieve()
 }
 
-func (s *shard) publish() { s.active.Store(s.buffers.ActiveBytes()) }
+// publish tells the others what this shard could seal. Who waits for memory acts on that figure, and may have seen the old
+// one: it must look again, or it waits for a seal that will never come.
+func (s *shard) publish() {
+	if now := s.buffers.ActiveBytes(); s.active.Swap(now) != now {
+		s.w.budget.Wake()
+	}
+}
 
 // wait waits until memory is free, while it seals what it is asked to, and takes some of the rows.
 func (s *shard) wait(b *bucket, sb *sharedBatch, rows []int32, seq int64) (int, error) {
