@@ -20,13 +20,15 @@ type MergeFunc interface {
 	Result(out *KeyValues) error
 }
 
-// NewMergeFunc returns the merge function of a table's rows of type t, or an error that wraps table.ErrOption for a
-// merge engine that is not supported.
-func NewMergeFunc(t *row.Type, o table.Options) (MergeFunc, error) {
-	if e := o.Get(table.KeyMergeEngine); e != "deduplicate" {
+// NewMergeFunc returns the merge function of a table's rows: of schema's columns, under the effective options o. An error
+// wraps table.ErrOption and names the option that is not valid or not supported.
+func NewMergeFunc(schema *table.Schema, o table.Options) (MergeFunc, error) {
+	switch e := o.Enum(table.KeyMergeEngine); e {
+	case "deduplicate":
+		return NewDeduplicate(schema.RowType(), o.Bool(table.KeyIgnoreDelete)), nil
+	default:
 		return nil, fmt.Errorf("merge-engine=%s is not supported, only deduplicate: %w", e, table.ErrOption)
 	}
-	return NewDeduplicate(t, o.Bool(table.KeyIgnoreDelete)), nil
 }
 
 // Deduplicate keeps the last record with its own kind and sequence number.

@@ -53,7 +53,7 @@ func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets can be written", table.ErrOption, n)
 	}
-	if _, err := lsm.NewMergeFunc(s.RowType(), o); err != nil {
+	if _, err := lsm.NewMergeFunc(s, o); err != nil {
 		return nil, err
 	}
 	g := &generation{
