@@ -93,5 +93,8 @@ func effectText(k *Key) string {
 	case k.limit != "":
 		s += " Limit: " + k.limit + "."
 	}
+	if k.compactLimit != "" {
+		s += " The compactor's limit: " + k.compactLimit + "."
+	}
 	return s
 }

@@ -143,14 +143,30 @@ func checkLevels(value func(string) error) func(string) error {
 // CheckWritable refuses, as ErrOption, what writers can't neglect without changing data or misleading readers. A table that
 // fails it can still be opened and read.
 func (o Options) CheckWritable() error {
-	for _, k := range keys {
-		if k.refuses != nil && k.refuses(o.Get(k)) {
-			v := o.Get(k)
-			if v == "" {
-				v = "unset"
-			}
-			return fmt.Errorf("%w: %s is %s; %s", ErrOption, k.Name, v, k.limit)
+	return o.checkLimits(func(k *Key) (string, func(string) bool) { return k.limit, k.refuses })
+}
+
+// CheckCompactable is CheckWritable for the compactor, whose limits differ: it writes no rows of its own.
+func (o Options) CheckCompactable() error {
+	return o.checkLimits(func(k *Key) (string, func(string) bool) {
+		if k.refusesCompact != nil {
+			return k.compactLimit, k.refusesCompact
 		}
+		return k.limit, k.refuses
+	})
+}
+
+func (o Options) checkLimits(limitOf func(*Key) (string, func(string) bool)) error {
+	for _, k := range keys {
+		limit, refuses := limitOf(k)
+		if refuses == nil || !refuses(o.Get(k)) {
+			continue
+		}
+		v := o.Get(k)
+		if v == "" {
+			v = "unset"
+		}
+		return fmt.Errorf("%w: %s is %s; %s", ErrOption, k.Name, v, limit)
 	}
 	for _, name := range o.names() {
 		if p := lookupPattern(name); p != nil && p.Status == Refused && lookupKey(name) == nil {

@@ -1,60 +1,60 @@
 package table
 
-// Expiry, tags and partitions. Writers with write-only=true leave these to maintenance jobs, as in Java.
+// Expiry, tags and partitions. Writers with write-only=true leave these to the compactor, as in Java.
 var (
-	KeySnapshotNumRetainedMin  = define(Int, "snapshot.num-retained.min", "10", "Snapshots that are kept in any case.").atLeast(1).stored()
-	KeySnapshotNumRetainedMax  = define(Int, "snapshot.num-retained.max", "2147483647", "Most snapshots that are kept.").atLeast(1).stored()
-	KeySnapshotTimeRetained    = define(Duration, "snapshot.time-retained", "1 h", "Age up to which snapshots are kept.").stored()
-	KeyChangelogNumRetainedMin = define(Int, "changelog.num-retained.min", "", "As snapshot.num-retained.min for changelogs.").atLeast(1).stored()
-	KeyChangelogNumRetainedMax = define(Int, "changelog.num-retained.max", "", "As snapshot.num-retained.max for changelogs.").atLeast(1).stored()
-	KeyPartitionExpirationTime = define(Duration, "partition.expiration-time", "", "Age at which partitions are dropped.").stored()
+	KeySnapshotNumRetainedMin  = define(Int, "snapshot.num-retained.min", "10", "Snapshots that are kept in any case.").atLeast(1)
+	KeySnapshotNumRetainedMax  = define(Int, "snapshot.num-retained.max", "2147483647", "Most snapshots that are kept.").atLeast(1)
+	KeySnapshotTimeRetained    = define(Duration, "snapshot.time-retained", "1 h", "Age up to which snapshots are kept.")
+	KeyChangelogNumRetainedMin = define(Int, "changelog.num-retained.min", "", "As snapshot.num-retained.min for changelogs.").atLeast(1)
+	KeyChangelogNumRetainedMax = define(Int, "changelog.num-retained.max", "", "As snapshot.num-retained.max for changelogs.").atLeast(1)
+	KeyPartitionExpirationTime = define(Duration, "partition.expiration-time", "", "Age at which partitions are dropped.")
 
-	_ = define(Int, "snapshot.expire.limit", "50", "Most snapshots that one expiry removes.").stored()
-	_ = define(String, "snapshot.expire.execution-mode", "sync", "Whether commits wait for expiry.").oneOf("sync", "async").stored()
-	_ = define(Bool, "snapshot.clean-empty-directories", "false", "Expiry removes empty directories.").alias("snapshot.expire.clean-empty-directories").stored()
-	_ = define(Duration, "changelog.time-retained", "", "As snapshot.time-retained for changelogs.").stored()
-	_ = define(Int, "file-operation.thread-num", "", "Threads that remove files.").alias("delete-file.thread-num").stored()
-	_ = define(String, "consumer-id", "", "Name under which a streaming reader keeps its progress.").stored()
-	_ = define(Duration, "consumer.expiration-time", "", "Idle time after which that is forgotten.").stored()
-	_ = define(String, "consumer.mode", "exactly-once", "How exact that is.").oneOf("exactly-once", "at-least-once").stored()
-	_ = define(Bool, "consumer.ignore-progress", "false", "Readers don't start from their progress.").stored()
-	_ = define(Bool, "consumer.changelog-only", "false", "Progress protects changelogs only.").stored()
-	_ = define(Duration, "partition.expiration-check-interval", "1 h", "Pause between looks for expired partitions.").stored()
-	_ = define(String, "partition.expiration-strategy", "values-time", "Whether the value or the last update tells a partition's age.").stored()
-	_ = define(Int, "partition.expiration-max-num", "100", "Most partitions that one expiry drops.").stored()
-	_ = define(Int, "partition.expiration-batch-size", "", "Partitions that one commit drops.").stored()
-	_ = define(String, "partition.timestamp-formatter", "", "Java pattern of times in partition values.").stored()
-	_ = define(String, "partition.timestamp-pattern", "", "How partition columns make up a time.").stored()
-	_ = define(Bool, "partition.timestamp-format.strict", "false", "Writers refuse partitions that are no time.").
-		refused("partition values are not checked here")
-	_ = define(String, "partition.mark-done-action", "success-file", "What tells that a partition is complete.").stored()
-	_ = define(String, "partition.mark-done-action.mode", "process-time", "Clock of that.").stored()
-	_ = define(String, "partition.mark-done-action.custom.class", "", "Java class of that.").stored()
-	_ = define(String, "partition.mark-done-action.http.url", "", "Address of that.").stored()
-	_ = define(String, "partition.mark-done-action.http.params", "", "What is sent there.").stored()
-	_ = define(Bool, "partition.mark-done.recover-from-state", "true", "Flink restores it from its state.").stored()
-	_ = define(Bool, "partition.end-input-to-done", "false", "Batch jobs mark their partitions at their end.").stored()
-	_ = define(Duration, "partition.idle-time-to-done", "", "Idle time after which a partition is complete.").stored()
-	_ = define(Duration, "partition.time-interval", "", "Time that a partition spans.").stored()
-	_ = define(Duration, "partition.idle-time-to-report-statistic", "0 s", "Idle time after which its size is reported to a metastore.").stored()
-	_ = define(String, "partition.sink-strategy", "none", "How Flink spreads the rows of append tables.").stored()
-	_ = define(Bool, "metastore.partitioned-table", "false", "Partitions are registered in a metastore.").stored()
-	_ = define(String, "metastore.tag-to-partition", "", "Tags are partitions of the metastore's table.").stored()
-	_ = define(String, "metastore.tag-to-partition.preview", "none", "Tags that are shown before they exist.").stored()
-	_ = define(String, "tag.automatic-creation", "none", "What makes a tag a period.").oneOf("none", "process-time", "watermark", "batch").stored()
-	_ = define(String, "tag.creation-period", "daily", "That period.").oneOf("daily", "hourly", "two-hours").stored()
-	_ = define(Duration, "tag.creation-period-duration", "", "That period, freely chosen.").stored()
-	_ = define(Duration, "tag.creation-delay", "0 ms", "Wait after its end.").stored()
-	_ = define(String, "tag.period-formatter", "with_dashes", "Names of such tags.").stored()
-	_ = define(Int, "tag.num-retained-max", "", "Most such tags that are kept.").stored()
-	_ = define(Duration, "tag.default-time-retained", "", "Life of new tags.").stored()
-	_ = define(Bool, "tag.time-expire-enabled", "true", "Tags whose life is over are removed.").stored()
-	_ = define(Bool, "tag.automatic-completion", "false", "Missing tags are made up for.").stored()
-	_ = define(Bool, "tag.create-success-file", "false", "A file marks each new tag.").stored()
-	_ = define(String, "tag.callbacks", "", "Java classes that are called for new tags.").stored()
-	_ = define(String, "tag.batch.customized-name", "", "Name of the tag of a batch job.").stored()
-	_ = define(String, "sink.process-time-zone", "", "Time zone of tags by process time.").stored()
-	_ = define(String, "sink.watermark-time-zone", "UTC", "Time zone of tags by watermark.").stored()
+	KeySnapshotExpireLimit              = define(Int, "snapshot.expire.limit", "50", "Most snapshots that one expiry removes.")
+	_                                   = define(String, "snapshot.expire.execution-mode", "sync", "Whether commits wait for expiry.").oneOf("sync", "async").stored()
+	KeySnapshotCleanEmptyDirectories    = define(Bool, "snapshot.clean-empty-directories", "false", "Expiry removes empty directories.").alias("snapshot.expire.clean-empty-directories")
+	KeyChangelogTimeRetained            = define(Duration, "changelog.time-retained", "", "As snapshot.time-retained for changelogs.")
+	KeyFileOperationThreadNum           = define(Int, "file-operation.thread-num", "", "Threads that remove files.").alias("delete-file.thread-num")
+	_                                   = define(String, "consumer-id", "", "Name under which a streaming reader keeps its progress.").stored()
+	KeyConsumerExpirationTime           = define(Duration, "consumer.expiration-time", "", "Idle time after which that is forgotten.")
+	_                                   = define(String, "consumer.mode", "exactly-once", "How exact that is.").oneOf("exactly-once", "at-least-once").stored()
+	_                                   = define(Bool, "consumer.ignore-progress", "false", "Readers don't start from their progress.").stored()
+	KeyConsumerChangelogOnly            = define(Bool, "consumer.changelog-only", "false", "Progress protects changelogs only.")
+	KeyPartitionExpirationCheckInterval = define(Duration, "partition.expiration-check-interval", "1 h", "Pause between looks for expired partitions.")
+	KeyPartitionExpirationStrategy      = define(String, "partition.expiration-strategy", "values-time", "Whether the value or the last update tells a partition's age.")
+	KeyPartitionExpirationMaxNum        = define(Int, "partition.expiration-max-num", "100", "Most partitions that one expiry drops.")
+	KeyPartitionExpirationBatchSize     = define(Int, "partition.expiration-batch-size", "", "Partitions that one commit drops.")
+	KeyPartitionTimestampFormatter      = define(String, "partition.timestamp-formatter", "", "Java pattern of times in partition values.")
+	KeyPartitionTimestampPattern        = define(String, "partition.timestamp-pattern", "", "How partition columns make up a time.")
+	_                                   = define(Bool, "partition.timestamp-format.strict", "false", "Writers refuse partitions that are no time.").
+						refused("partition values are not checked here").writersOnly()
+	_                            = define(String, "partition.mark-done-action", "success-file", "What tells that a partition is complete.").stored()
+	_                            = define(String, "partition.mark-done-action.mode", "process-time", "Clock of that.").stored()
+	_                            = define(String, "partition.mark-done-action.custom.class", "", "Java class of that.").stored()
+	_                            = define(String, "partition.mark-done-action.http.url", "", "Address of that.").stored()
+	_                            = define(String, "partition.mark-done-action.http.params", "", "What is sent there.").stored()
+	_                            = define(Bool, "partition.mark-done.recover-from-state", "true", "Flink restores it from its state.").stored()
+	_                            = define(Bool, "partition.end-input-to-done", "false", "Batch jobs mark their partitions at their end.").stored()
+	_                            = define(Duration, "partition.idle-time-to-done", "", "Idle time after which a partition is complete.").stored()
+	_                            = define(Duration, "partition.time-interval", "", "Time that a partition spans.").stored()
+	_                            = define(Duration, "partition.idle-time-to-report-statistic", "0 s", "Idle time after which its size is reported to a metastore.").stored()
+	_                            = define(String, "partition.sink-strategy", "none", "How Flink spreads the rows of append tables.").stored()
+	_                            = define(Bool, "metastore.partitioned-table", "false", "Partitions are registered in a metastore.").stored()
+	_                            = define(String, "metastore.tag-to-partition", "", "Tags are partitions of the metastore's table.").stored()
+	_                            = define(String, "metastore.tag-to-partition.preview", "none", "Tags that are shown before they exist.").stored()
+	KeyTagAutomaticCreation      = define(String, "tag.automatic-creation", "none", "What makes a tag a period.").oneOf("none", "process-time", "watermark", "batch")
+	KeyTagCreationPeriod         = define(String, "tag.creation-period", "daily", "That period.").oneOf("daily", "hourly", "two-hours")
+	KeyTagCreationPeriodDuration = define(Duration, "tag.creation-period-duration", "", "That period, freely chosen.")
+	KeyTagCreationDelay          = define(Duration, "tag.creation-delay", "0 ms", "Wait after its end.")
+	KeyTagPeriodFormatter        = define(String, "tag.period-formatter", "with_dashes", "Names of such tags.")
+	KeyTagNumRetainedMax         = define(Int, "tag.num-retained-max", "", "Most such tags that are kept.")
+	KeyTagDefaultTimeRetained    = define(Duration, "tag.default-time-retained", "", "Life of new tags.")
+	KeyTagTimeExpireEnabled      = define(Bool, "tag.time-expire-enabled", "true", "Tags whose life is over are removed.")
+	KeyTagAutomaticCompletion    = define(Bool, "tag.automatic-completion", "false", "Missing tags are made up for.")
+	KeyTagCreateSuccessFile      = define(Bool, "tag.create-success-file", "false", "A file marks each new tag.")
+	_                            = define(String, "tag.callbacks", "", "Java classes that are called for new tags.").stored()
+	_                            = define(String, "tag.batch.customized-name", "", "Name of the tag of a batch job.").stored()
+	KeySinkProcessTimeZone       = define(String, "sink.process-time-zone", "", "Time zone of tags by process time.")
+	KeySinkWatermarkTimeZone     = define(String, "sink.watermark-time-zone", "UTC", "Time zone of tags by watermark.")
 )
 
 // The sink.
@@ -121,16 +121,16 @@ var (
 // Patterns are families of keys. The first that matches counts.
 var Patterns = []Pattern{
 	{Prefix: "fields.", Suffix: ".stats-mode", Doc: "Statistics of one column: none, counts, truncate(n), full."},
-	{Prefix: "fields.", Suffix: ".aggregate-function", Doc: "Aggregate of a column.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".sequence-group", Doc: "Columns that a sequence column protects.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".ignore-retract", Doc: "The aggregate keeps its value when rows are retracted.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".distinct", Doc: "Parameter of an aggregate.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".list-agg-delimiter", Doc: "Parameter of an aggregate.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".nested-key", Doc: "Parameter of an aggregate.", Status: Stored},
+	{Prefix: "fields.", Suffix: ".aggregate-function", Doc: "Aggregate of a column."},
+	{Prefix: "fields.", Suffix: ".sequence-group", Doc: "Columns that a sequence column protects."},
+	{Prefix: "fields.", Suffix: ".ignore-retract", Doc: "The aggregate keeps its value when rows are retracted."},
+	{Prefix: "fields.", Suffix: ".distinct", Doc: "Parameter of an aggregate."},
+	{Prefix: "fields.", Suffix: ".list-agg-delimiter", Doc: "Parameter of an aggregate."},
+	{Prefix: "fields.", Suffix: ".nested-key", Doc: "Parameter of an aggregate."},
 	{Prefix: "fields.", Suffix: ".nested-key-null-strategy", Doc: "Parameter of an aggregate.", Status: Stored},
 	{Prefix: "fields.", Suffix: ".nested-sequence-field", Doc: "Parameter of an aggregate.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".count-limit", Doc: "Parameter of an aggregate.", Status: Stored},
-	{Prefix: "fields.", Suffix: ".ts-field", Doc: "Parameter of an aggregate.", Status: Stored},
+	{Prefix: "fields.", Suffix: ".count-limit", Doc: "Parameter of an aggregate."},
+	{Prefix: "fields.", Suffix: ".ts-field", Doc: "Parameter of an aggregate."},
 	{Prefix: "file-index.", Suffix: ".columns", Doc: "Columns with an index in data files; none is written here.", Status: Stored},
 	{Prefix: "file-index.", Doc: "Parameters of such an index.", Status: Stored},
 	{Prefix: "parquet.enable.dictionary#", Doc: "parquet.enable.dictionary of one column."},

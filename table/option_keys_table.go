@@ -5,7 +5,8 @@ import "strconv"
 // Table, buckets and paths.
 var (
 	KeyBucket = define(Int, "bucket", "-1", "Number of buckets of a partition; -1 dynamic, -2 postponed.").
-			only("writers need a number above 0", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n > 0 })
+			only("writers need a number above 0", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n > 0 }).
+			compactors("postponed buckets are not compacted here", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && (n > 0 || n == -1) })
 	KeyBucketKey = define(String, "bucket-key", "",
 		"Columns that are hashed to a bucket, separated by commas; the primary key without the partition keys when not set.").immutable()
 	KeyBucketFunctionType = define(String, "bucket-function.type", "default",
@@ -74,7 +75,7 @@ var (
 // Merge semantics.
 var (
 	KeyMergeEngine = define(String, "merge-engine", "deduplicate", "What becomes of rows with equal keys.").
-			oneOf("deduplicate", "partial-update", "aggregation", "first-row").onlyValues("deduplicate").immutable()
+			oneOf("deduplicate", "partial-update", "aggregation", "first-row").onlyValues("deduplicate").writersOnly().immutable()
 	KeyIgnoreDelete = define(Bool, "ignore-delete", "false", "Rows of kind -D and -U are dropped. Can't be switched off later.").
 			alias("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")
 	KeyIgnoreUpdateBefore = define(Bool, "ignore-update-before", "false", "Rows of kind -U are dropped. Can't be switched off later.")
@@ -87,11 +88,11 @@ var (
 	_ = define(Bool, "sequence.snapshot-ordering", "false", "The snapshot's id orders the versions of a key.").since("2.0").immutable().
 		refused("sequence numbers are given by the writer here")
 	_ = define(String, "write.sequence-number-init-mode", "scan", "How writers find the next sequence number.").since("2.0").
-		oneOf("scan", "snapshot").refused("writers scan here and don't keep the snapshot property that Java needs")
-	_                       = define(Bool, "partial-update.remove-record-on-delete", "false", "A -D removes the row.").immutable().stored()
-	_                       = define(String, "partial-update.remove-record-on-sequence-group", "", "Sequence fields of which a -D removes the row.").immutable().stored()
-	_                       = define(Bool, "aggregation.remove-record-on-delete", "false", "A -D removes the row.").immutable().stored()
-	_                       = define(Duration, "record-level.expire-time", "", "Compaction drops rows older than this.").stored()
-	KeyRecordLevelTimeField = define(String, "record-level.time-field", "", "Column with the time of record-level.expire-time.").stored()
-	_                       = define(Size, "local-merge-buffer-size", "", "Buffer that merges rows before Flink's shuffle.").stored()
+		oneOf("scan", "snapshot").refused("writers scan here and don't keep the snapshot property that Java needs").writersOnly()
+	KeyPartialUpdateRemoveRecordOnDelete        = define(Bool, "partial-update.remove-record-on-delete", "false", "A -D removes the row.").immutable()
+	KeyPartialUpdateRemoveRecordOnSequenceGroup = define(String, "partial-update.remove-record-on-sequence-group", "", "Sequence fields of which a -D removes the row.").immutable()
+	KeyAggregationRemoveRecordOnDelete          = define(Bool, "aggregation.remove-record-on-delete", "false", "A -D removes the row.").immutable()
+	KeyRecordLevelExpireTime                    = define(Duration, "record-level.expire-time", "", "Compaction drops rows older than this.")
+	KeyRecordLevelTimeField                     = define(String, "record-level.time-field", "", "Column with the time of record-level.expire-time.")
+	_                                           = define(Size, "local-merge-buffer-size", "", "Buffer that merges rows before Flink's shuffle.").stored()
 )

@@ -17,12 +17,12 @@ var (
 	KeyTargetFileSize              = define(Size, "target-file-size", "", "Size at which a file is closed and the next begun; 128 mb when not set.").atLeast(1)
 	KeyTargetFileRowNum            = define(Long, "target-file-row-num", "9223372036854775807", "Rows at which a file is closed.").since("2.0").atLeast(1)
 
-	_ = define(Int, "write-max-writers-to-spill", "10", "Writers of append tables above which buffers spill.").stored()
-	_ = define(Bool, "write-buffer-for-append", "false", "Buffer in writers of append tables.").stored()
-	_ = define(Int, "sort-spill-threshold", "", "Most runs that Java merges without spilling.").stored()
-	_ = define(Size, "sort-spill-buffer-size", "64 mb", "Java's memory for a merge that spills.").stored()
-	_ = define(String, "sort-engine", "loser-tree", "Java's algorithm for merging runs.").oneOf("loser-tree", "min-heap").stored()
-	_ = define(Bool, "async-file-write", "true", "Java writes files by a thread in the background, as is always done here.").stored()
+	_                     = define(Int, "write-max-writers-to-spill", "10", "Writers of append tables above which buffers spill.").stored()
+	_                     = define(Bool, "write-buffer-for-append", "false", "Buffer in writers of append tables.").stored()
+	KeySortSpillThreshold = define(Int, "sort-spill-threshold", "", "Runs from which on a merge first copies the smallest to local disk.")
+	_                     = define(Size, "sort-spill-buffer-size", "64 mb", "Java's memory for a merge that spills.").stored()
+	_                     = define(String, "sort-engine", "loser-tree", "Java's algorithm for merging runs.").oneOf("loser-tree", "min-heap").stored()
+	_                     = define(Bool, "async-file-write", "true", "Java writes files by a thread in the background, as is always done here.").stored()
 )
 
 // Formats, compression and statistics.

@@ -55,6 +55,19 @@ func (k *Key) onlyValues(values ...string) *Key {
 	})
 }
 
+// compactors gives the compactor a rule of its own in place of the writers'.
+func (k *Key) compactors(limit string, ok func(v string) bool) *Key {
+	k.compactLimit = limit
+	k.refusesCompact = func(v string) bool { return !ok(strings.ToLower(v)) }
+	return k
+}
+
+// writersOnly marks a limit that is none of the compactor's business.
+func (k *Key) writersOnly() *Key {
+	k.refusesCompact = func(string) bool { return false }
+	return k
+}
+
 // Pattern is a family of keys, such as fields.<column>.stats-mode.
 type Pattern struct {
 	Prefix, Suffix string // what stands before and after the variable part

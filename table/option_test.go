@@ -133,9 +133,9 @@ func TestKeysWithoutEffectWarn(t *testing.T) {
 	warnings, err := Options{
 		"write-only": "true", "bucket": "4", "fields.a.stats-mode": "none", // honoured: no word
 		"lookup-wait":                           "true",  // its default: no word
-		"snapshot.time-retained":                "2 h",   // stored
+		"local-merge-buffer-size":               "2 mb",  // stored
 		"sink.committer-cpu":                    "2.0",   // Flink's
-		"fields.a.aggregate-function":           "sum",   // a pattern
+		"fields.a.nested-sequence-field":        "b",     // a pattern
 		"file-index.bloom-filter.columns":       "a",     // a pattern
 		"parquet.block.size.row.check.min":      "1",     // a library's
 		"variant.shredding.maxSchemaDepth":      "3",     // of another feature
@@ -147,7 +147,7 @@ func TestKeysWithoutEffectWarn(t *testing.T) {
 	all := strings.Join(warnings, "\n")
 	require.Len(t, warnings, 9, all)
 	for _, part := range []string{
-		"snapshot.time-retained is kept and has no effect here: Age", "sink.committer-cpu", "fields.a.aggregate-function", "file-index.bloom", "parquet.block", "variant.",
+		"local-merge-buffer-size is kept and has no effect here: Buffer", "sink.committer-cpu", "fields.a.nested-sequence-field", "file-index.bloom", "parquet.block", "variant.",
 		"snapshot.something-of-a-newer-version is not known here", "blob-field", "bucket-append-ordered",
 	} {
 		require.Contains(t, all, part)
@@ -257,5 +257,24 @@ func TestEditDistance(t *testing.T) {
 	} {
 		require.Equal(t, c.want, editDistance(c.a, c.b), c)
 		require.Equal(t, c.want, editDistance(c.b, c.a), c)
+	}
+}
+
+func TestTheCompactorHasLimitsOfItsOwn(t *testing.T) {
+	for _, o := range []Options{
+		{"bucket": "4"}, {"bucket": "-1"}, {"write-only": "false", "merge-engine": "aggregation"}, {"changelog-producer": "input"},
+		{"merge-engine": "partial-update"}, {"merge-engine": "first-row"}, {"partition.timestamp-format.strict": "true"},
+	} {
+		require.NoError(t, o.CheckCompactable(), o)
+	}
+	bad := Options{
+		"bucket": "-2", "changelog-producer": "lookup", "deletion-vectors.enabled": "true", "file.format": "orc", "branch": "dev",
+		"pk-clustering-override": "true", "encryption.mechanism": "plain", "sequence.snapshot-ordering": "true",
+	}
+	for name, value := range bad {
+		o := Options{"bucket": "1"}.With(Options{name: value})
+		err := o.CheckCompactable()
+		require.ErrorIs(t, err, ErrOption, name)
+		require.ErrorContains(t, err, name)
 	}
 }

@@ -66,6 +66,9 @@ type Key struct {
 	limit   string
 	refuses func(value string) bool
 	check   func(value string) error
+	// The same for the compactor; nil: it has the writers' limits.
+	compactLimit   string
+	refusesCompact func(value string) bool
 }
 
 // Get returns the text of an option: its own key, else an alias, else the default.

@@ -216,3 +216,19 @@ func (s *Schema) CheckWritable(o Options) error {
 	}
 	return o.CheckWritable()
 }
+
+// CheckCompactable refuses, as ErrOption, tables that the compactor can't compact as Java would. o are the effective options.
+func (s *Schema) CheckCompactable(o Options) error {
+	if len(s.PrimaryKeys) == 0 {
+		return fmt.Errorf("%w: the table has no primary key, and only tables with one are compacted", ErrOption)
+	}
+	if o.Int(KeyBucket) == -1 {
+		for _, p := range s.PartitionKeys {
+			if !slices.Contains(s.PrimaryKeys, p) {
+				return fmt.Errorf("%w: bucket is -1 and partition column %s is not part of the primary key; such tables can't be compacted beside their writer",
+					ErrOption, p)
+			}
+		}
+	}
+	return o.CheckCompactable()
+}
