@@ -46,9 +46,9 @@ var (
 		refused("primary key columns are NOT NULL here")
 	_ = define(Bool, "pk-clustering-override", "false", "Files ordered by clustering columns instead of the key.").immutable().
 		refused("files are ordered by the primary key here")
-	_ = define(Bool, "chain-table.enabled", "false", "Chain tables.").refused("chain tables are not supported")
-	_ = define(Bool, "row-tracking.enabled", "false", "Rows with ids of their own; append tables only.").immutable().
-		refused("row tracking is not supported")
+	KeyChainTableEnabled = define(Bool, "chain-table.enabled", "false", "Chain tables.").refused("chain tables are not supported")
+	_                    = define(Bool, "row-tracking.enabled", "false", "Rows with ids of their own; append tables only.").immutable().
+				refused("row tracking is not supported")
 	_ = define(Bool, "data-evolution.enabled", "false", "Columns in files of their own; append tables only.").immutable().
 		refused("data evolution is not supported")
 	_ = define(String, "metadata.iceberg.storage", "disabled", "Iceberg metadata written beside each snapshot.").
