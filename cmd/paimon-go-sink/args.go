@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 )
 
 // arguments are all commands. Names are written with dashes here; underscores are taken as well.
@@ -19,9 +17,8 @@ type arguments struct {
 	CheckSource sourceArgs `cmd:"" name:"check-source" help:"Connect, and list what the server lacks and the statement that mends each. Changes nothing."`
 	Demo        demoArgs   `cmd:"" name:"demo" help:"Replay a recorded MySQL binlog into a fresh local table, then show snapshots, files and rows."`
 
-	LogLevel  string           `name:"log-level" default:"info" enum:"debug,info,warn,error" help:"debug, info, warn or error."`
-	LogFormat string           `name:"log-format" default:"text" enum:"text,json" help:"text or json."`
-	Version   kong.VersionFlag `name:"version" help:"Print the version."`
+	cli.LogArgs
+	Version kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // sourceArgs say where the rows come from.
@@ -60,147 +57,15 @@ type demoArgs struct {
 
 // parse returns the arguments and the command's name, "" when there is nothing more to do.
 func parse(args []string, stdout io.Writer) (*arguments, string, error) {
-	cli := &arguments{}
-	exited := false
-	p, err := kong.New(cli, kong.Name("paimon-go-sink"), kong.UsageOnError(), kong.Writers(stdout, stdout), kong.Exit(func(int) { exited = true }),
-		kong.Description("Streams a MySQL table into an Apache Paimon table, exactly once. Arguments are those of Paimon's Flink actions; names may be written with _ or -."),
-		kong.Vars{"version": version}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
-	if err != nil {
-		return nil, "", err
+	a := &arguments{}
+	k, err := cli.Program{
+		Name: "paimon-go-sink", Version: version, UsageOnError: true,
+		Description: "Streams a MySQL table into an Apache Paimon table, exactly once. Arguments are those of Paimon's Flink actions; names may be written with _ or -.",
+	}.Parse(a, args, stdout)
+	if k == nil || err != nil {
+		return a, "", err
 	}
-	args = dashes(args)
-	file, err := fromConfig(args)
-	if err != nil {
-		return nil, "", err
-	}
-	if slices.Contains(args, "check-source") {
-		file = withoutJobFlags(p.Model, file)
-	}
-	if len(args) > 0 && len(file) > 0 { // behind the command, before what the command line says
-		at := slices.IndexFunc(args, func(a string) bool { return slices.Contains(commands, a) }) + 1
-		args = slices.Concat(args[:at], file, args[at:])
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := p.Parse(args)
-	if exited {
-		return cli, "", nil
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("%w: %w", err, errUsage)
-	}
-	return cli, k.Command(), nil
-}
-
-// withoutJobFlags leaves out what only mysql-sync-table has, so that check-source takes the file of a job.
-func withoutJobFlags(model *kong.Application, file []string) []string {
-	has := map[string]map[string]bool{}
-	for _, n := range model.Children {
-		has[n.Name] = map[string]bool{}
-		for _, f := range n.Flags {
-			has[n.Name]["--"+f.Name] = true
-		}
-	}
-	return slices.DeleteFunc(file, func(arg string) bool {
-		flag, _, _ := strings.Cut(arg, "=")
-		return has["mysql-sync-table"][flag] && !has["check-source"][flag]
-	})
-}
-
-// commands are the names of all commands.
-var commands = []string{"mysql-sync-table", "check-source", "demo"}
-
-// dashes turns the underscores of commands and of argument names into dashes.
-func dashes(args []string) []string {
-	out := slices.Clone(args)
-	for i, a := range out {
-		name, value, has := strings.Cut(a, "=")
-		dashed := strings.ReplaceAll(name, "_", "-")
-		if !strings.HasPrefix(a, "--") && !slices.Contains(commands, dashed) {
-			continue
-		}
-		if has {
-			dashed += "=" + value
-		}
-		out[i] = dashed
-	}
-	return out
-}
-
-// fromConfig turns the file of --config into arguments.
-func fromConfig(args []string) ([]string, error) {
-	path := ""
-	for i, a := range args {
-		if v, ok := strings.CutPrefix(a, "--config="); ok {
-			path = v
-		} else if a == "--config" && i+1 < len(args) {
-			path = args[i+1]
-		}
-	}
-	if path == "" {
-		return nil, nil
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w: %w", err, errUsage)
-	}
-	var doc map[string]any
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, fmt.Errorf("--config %s: %w: %w", path, err, errUsage)
-	}
-	names := make([]string, 0, len(doc))
-	for k := range doc {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	var out []string
-	for _, name := range names {
-		flag := "--" + strings.ReplaceAll(name, "_", "-")
-		switch v := doc[name].(type) {
-		case map[string]any:
-			keys := make([]string, 0, len(v))
-			for k := range v {
-				keys = append(keys, k)
-			}
-			slices.Sort(keys)
-			for _, k := range keys {
-				out = append(out, fmt.Sprintf("%s=%s=%v", flag, k, v[k]))
-			}
-		case []any:
-			for _, x := range v {
-				out = append(out, fmt.Sprintf("%s=%v", flag, x))
-			}
-		case nil:
-		default:
-			out = append(out, fmt.Sprintf("%s=%v", flag, v))
-		}
-	}
-	return out, nil
-}
-
-// pairs reads repeated key=value arguments; the last of a key wins.
-func pairs(flag string, list []string) (map[string]string, error) {
-	m := map[string]string{}
-	for _, kv := range list {
-		k, v, ok := strings.Cut(kv, "=")
-		if k = strings.TrimSpace(k); !ok || k == "" {
-			return nil, fmt.Errorf("--%s %q is not key=value: %w", flag, kv, errUsage)
-		}
-		m[k] = v
-	}
-	return m, nil
-}
-
-// names reads a comma list.
-func names(list string) []string {
-	var out []string
-	for n := range strings.SplitSeq(list, ",") {
-		if n = strings.TrimSpace(n); n != "" {
-			out = append(out, n)
-		}
-	}
-	return out
+	return a, k.Command(), nil
 }
 
 // unsupported refuses, by name, arguments of the action that are not built.
@@ -210,36 +75,12 @@ func (a *syncArgs) unsupported() error {
 		set  bool
 	}{{"computed_column", len(a.ComputedColumn) > 0}, {"metadata_column", len(a.MetadataColumn) > 0}, {"metadata_column_prefix", a.MetadataColumnPrefix != ""}} {
 		if f.set {
-			return fmt.Errorf("--%s is not supported yet: %w", f.name, errUsage)
+			return fmt.Errorf("--%s is not supported yet: %w", f.name, cli.ErrUsage)
 		}
 	}
-	var missing []error
-	for _, f := range []struct{ name, value string }{{"warehouse", a.Warehouse}, {"database", a.Database}, {"table", a.Table}} {
-		if f.value == "" {
-			missing = append(missing, fmt.Errorf("--%s is required: %w", f.name, errUsage))
-		}
-	}
-	for _, f := range []struct{ name, value string }{{"database", a.Database}, {"table", a.Table}} {
-		if why := badName(f.value); why != "" {
-			missing = append(missing, fmt.Errorf("--%s %q %s: %w", f.name, f.value, why, errUsage))
-		}
-	}
+	wrong := cli.Required(a.Warehouse, cli.Name{Flag: "database", Value: a.Database}, cli.Name{Flag: "table", Value: a.Table})
 	if a.CommitInterval < 100*time.Millisecond {
-		missing = append(missing, fmt.Errorf("--commit_interval %s is below 100ms: %w", a.CommitInterval, errUsage))
+		wrong = errors.Join(wrong, fmt.Errorf("--commit_interval %s is below 100ms: %w", a.CommitInterval, cli.ErrUsage))
 	}
-	return errors.Join(missing...)
-}
-
-// badName says why a name can't be that of a database or table: it becomes a directory of the warehouse, and Paimon's engines
-// take $ for system tables and branches.
-func badName(name string) string {
-	switch {
-	case strings.ContainsAny(name, "/\\$\x00"):
-		return "has one of / \\ $ in it"
-	case name == "." || name == "..":
-		return "is no name"
-	case len(name) > 250:
-		return "is longer than 250 bytes"
-	}
-	return ""
+	return wrong
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/cdc/mysql"
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -94,9 +95,9 @@ func (j *job) dryRun(ctx context.Context, w io.Writer) error {
 
 // checkSource lists what the server lacks.
 func (e *environment) checkSource(ctx context.Context, args *sourceArgs) error {
-	j := &job{log: e.logger()}
+	j := &job{log: e.args.Logger(e.stderr)}
 	var err error
-	if j.mysqlConf, err = pairs("mysql_conf", args.MySQLConf); err != nil {
+	if j.mysqlConf, err = cli.Pairs("mysql_conf", args.MySQLConf); err != nil {
 		return err
 	}
 	if err := j.parseSource(args); err != nil {

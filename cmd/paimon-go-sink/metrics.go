@@ -2,19 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
-	"net/http/pprof"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer"
 )
@@ -87,7 +81,7 @@ func (m *metrics) lag() time.Duration {
 }
 
 // gauges are the values that are read when somebody asks.
-func (m *metrics) gauges() []gauge {
+func (m *metrics) gauges() []cli.Value {
 	p := &m.pipeline
 	s := m.writer.Stats()
 	snapshotting := 0.0
@@ -98,37 +92,31 @@ func (m *metrics) gauges() []gauge {
 	if at := m.lastCommit.Load(); at > 0 {
 		since = time.Since(time.UnixMilli(at)).Seconds()
 	}
-	return []gauge{
-		{"paimon_source_rows_total", "Rows taken from the source.", true, float64(p.Rows.Load())},
-		{"paimon_source_snapshot_rows_total", "Of them, rows of the initial read.", true, float64(p.SnapshotRows.Load())},
-		{"paimon_source_schema_changes_total", "Schema changes applied.", true, float64(p.SchemaChanges.Load())},
-		{"paimon_source_is_snapshotting", "1 while the table is read, 0 in the log.", false, snapshotting},
-		{"paimon_source_event_lag_seconds", "Age of the newest row that was taken, by its commit time at the source.", false, m.lag().Seconds()},
-		{"paimon_checkpoint_late_seconds", "How long after its tick the last checkpoint was taken.", false, float64(p.LateMillis.Load()) / 1000},
-		{"paimon_checkpoints_total", "Checkpoints taken.", true, float64(p.Checkpoints.Load())},
-		{"paimon_commits_total", "Commits done.", true, float64(s.Commits)},
-		{"paimon_commit_failures_total", "Commits that failed.", true, float64(m.failed.Load())},
-		{"paimon_commit_retries_total", "Commits that were tried again because another writer was faster or the storage failed.", true, float64(m.retries.Load())},
-		{"paimon_last_committed_snapshot_id", "The newest snapshot of this job.", false, float64(m.lastSnapshot.Load())},
-		{"paimon_seconds_since_last_commit", "Time since the last commit, 0 before the first.", false, since},
-		{"paimon_write_buffer_used_bytes", "Write buffer in use.", false, float64(s.BufferBytes)},
-		{"paimon_write_buffer_total_bytes", "Size of the write buffer.", false, float64(s.BufferLimit)},
-		{"paimon_spilled_bytes", "Rows on local disk now.", false, float64(s.SpilledBytes)},
-		{"paimon_spilled_bytes_total", "Bytes written to local disk.", true, float64(s.SpillBytes)},
-		{"paimon_early_flushes_total", "Flushes before their checkpoint because there was no room to spill.", true, float64(s.EarlyFlushes)},
-		{"paimon_files_written_total", "Data files written.", true, float64(s.Files)},
-		{"paimon_file_bytes_written_total", "Bytes of data files written.", true, float64(s.FileBytes)},
-		{"paimon_write_stalls_total", "Times that the reader or a shard had to wait for memory. The target is zero.", true, float64(s.Stalls)},
-		{"paimon_write_stall_seconds_total", "Time of those waits.", true, s.StallTime.Seconds()},
-		{"paimon_flush_queue_depth", "Flushes and spills that wait for a worker.", false, float64(s.PoolDepth)},
-		{"paimon_buckets", "Buckets in memory.", false, float64(s.Buckets)},
+	return []cli.Value{
+		cli.Counter("paimon_source_rows_total", "Rows taken from the source.", float64(p.Rows.Load())),
+		cli.Counter("paimon_source_snapshot_rows_total", "Of them, rows of the initial read.", float64(p.SnapshotRows.Load())),
+		cli.Counter("paimon_source_schema_changes_total", "Schema changes applied.", float64(p.SchemaChanges.Load())),
+		cli.Gauge("paimon_source_is_snapshotting", "1 while the table is read, 0 in the log.", snapshotting),
+		cli.Gauge("paimon_source_event_lag_seconds", "Age of the newest row that was taken, by its commit time at the source.", m.lag().Seconds()),
+		cli.Gauge("paimon_checkpoint_late_seconds", "How long after its tick the last checkpoint was taken.", float64(p.LateMillis.Load())/1000),
+		cli.Counter("paimon_checkpoints_total", "Checkpoints taken.", float64(p.Checkpoints.Load())),
+		cli.Counter("paimon_commits_total", "Commits done.", float64(s.Commits)),
+		cli.Counter("paimon_commit_failures_total", "Commits that failed.", float64(m.failed.Load())),
+		cli.Counter("paimon_commit_retries_total", "Commits that were tried again because another writer was faster or the storage failed.", float64(m.retries.Load())),
+		cli.Gauge("paimon_last_committed_snapshot_id", "The newest snapshot of this job.", float64(m.lastSnapshot.Load())),
+		cli.Gauge("paimon_seconds_since_last_commit", "Time since the last commit, 0 before the first.", since),
+		cli.Gauge("paimon_write_buffer_used_bytes", "Write buffer in use.", float64(s.BufferBytes)),
+		cli.Gauge("paimon_write_buffer_total_bytes", "Size of the write buffer.", float64(s.BufferLimit)),
+		cli.Gauge("paimon_spilled_bytes", "Rows on local disk now.", float64(s.SpilledBytes)),
+		cli.Counter("paimon_spilled_bytes_total", "Bytes written to local disk.", float64(s.SpillBytes)),
+		cli.Counter("paimon_early_flushes_total", "Flushes before their checkpoint because there was no room to spill.", float64(s.EarlyFlushes)),
+		cli.Counter("paimon_files_written_total", "Data files written.", float64(s.Files)),
+		cli.Counter("paimon_file_bytes_written_total", "Bytes of data files written.", float64(s.FileBytes)),
+		cli.Counter("paimon_write_stalls_total", "Times that the reader or a shard had to wait for memory. The target is zero.", float64(s.Stalls)),
+		cli.Counter("paimon_write_stall_seconds_total", "Time of those waits.", s.StallTime.Seconds()),
+		cli.Gauge("paimon_flush_queue_depth", "Flushes and spills that wait for a worker.", float64(s.PoolDepth)),
+		cli.Gauge("paimon_buckets", "Buckets in memory.", float64(s.Buckets)),
 	}
-}
-
-type gauge struct {
-	name, help string
-	counter    bool
-	value      float64
 }
 
 // Describe implements prometheus.Collector: the metrics are only known when collected.
@@ -137,13 +125,7 @@ func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	labels := prometheus.Labels{"table": m.job.args.Database + "." + m.job.args.Table}
-	for _, g := range m.gauges() {
-		kind := prometheus.GaugeValue
-		if g.counter {
-			kind = prometheus.CounterValue
-		}
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.name, g.help, nil, labels), kind, g.value)
-	}
+	cli.Collect(ch, labels, m.gauges())
 	byName := func(name, help, label string, values map[string]int64) {
 		d := prometheus.NewDesc(name, help, []string{label}, labels)
 		for k, v := range values {
@@ -158,51 +140,16 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.flushSeconds.Collect(ch)
 }
 
-// server is the HTTP endpoint; nil serves nothing.
-type server struct {
-	http *http.Server
-	done chan error
+// ready tells why the job is not in the log yet, or can't commit.
+func (m *metrics) ready() error {
+	if err := m.writer.Err(); err != nil {
+		return err
+	}
+	if m.pipeline.Snapshotting.Load() {
+		return errReading
+	}
+	return nil
 }
 
-// listen opens addr, so that one that can't be had ends the job before it begins; nil when addr is empty.
-func listen(addr string) (net.Listener, error) {
-	if addr == "" {
-		return nil, nil
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w: %w", addr, err, errUsage)
-	}
-	return l, nil
-}
-
-// startHTTP serves metrics, health and profiles on l, which it closes in the end; nothing when l is nil.
-func startHTTP(l net.Listener, m *metrics, log *slog.Logger) *server {
-	if l == nil {
-		return nil
-	}
-	r := prometheus.NewRegistry()
-	r.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	s := &server{http: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, done: make(chan error, 1)}
-	go func() { s.done <- s.http.Serve(l) }()
-	log.Info("listening", "address", l.Addr().String())
-	return s
-}
-
-// close ends the endpoint and waits for it.
-func (s *server) close() error {
-	if s == nil {
-		return nil
-	}
-	err := s.http.Close()
-	if serr := <-s.done; !errors.Is(serr, http.ErrServerClosed) {
-		err = errors.Join(err, serr)
-	}
-	return err
-}
+// errReading: the table is not complete until the initial read has ended.
+var errReading = errors.New("the initial read goes on")

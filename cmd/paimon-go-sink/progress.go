@@ -2,57 +2,21 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 )
 
-// progress shows one live line on a terminal.
-type progress struct {
-	stop, done chan struct{}
+// line returns a function that gives what the terminal shows; it is called once a second.
+func (m *metrics) line() func() string {
+	last := int64(0)
+	return func() string {
+		rows := m.pipeline.Rows.Load()
+		defer func() { last = rows }()
+		return m.show(rows - last)
+	}
 }
 
-// startProgress begins to show the line when w is a terminal; elsewhere it does nothing.
-func startProgress(w io.Writer, m *metrics) *progress {
-	f, ok := w.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	p := &progress{stop: make(chan struct{}), done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		t := time.NewTicker(time.Second)
-		defer t.Stop()
-		last := int64(0)
-		for {
-			select {
-			case <-t.C:
-				rows := m.pipeline.Rows.Load()
-				fmt.Fprintf(f, "\r\x1b[K%s", m.line(rows-last))
-				last = rows
-			case <-p.stop:
-				fmt.Fprint(f, "\r\x1b[K")
-				return
-			}
-		}
-	}()
-	return p
-}
-
-// close clears the line.
-func (p *progress) close() {
-	if p == nil {
-		return
-	}
-	close(p.stop)
-	<-p.done
-}
-
-// line is what the terminal shows, given the rows of the last second.
-func (m *metrics) line(perSecond int64) string {
+// show is one line, given the rows of the last second.
+func (m *metrics) show(perSecond int64) string {
 	s := m.writer.Stats()
 	buffer := fmt.Sprintf("buffer %d/%d MiB", s.BufferBytes>>20, s.BufferLimit>>20)
 	if !m.pipeline.Snapshotting.Load() {

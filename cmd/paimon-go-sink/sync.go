@@ -14,6 +14,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/cdc/mysql"
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs"
 	_ "github.com/paimon-go/paimon-go/fs/local" // the file system of plain paths
@@ -25,17 +26,7 @@ import (
 type environment struct {
 	stdout, stderr io.Writer
 	stop           <-chan struct{} // closed to ask for a last commit and the end
-	cli            *arguments
-}
-
-func (e *environment) logger() *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(e.cli.LogLevel)) // kong has checked it
-	o := &slog.HandlerOptions{Level: level}
-	if e.cli.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(e.stderr, o))
-	}
-	return slog.New(slog.NewTextHandler(e.stderr, o))
+	args           *arguments
 }
 
 // job is one run of mysql_sync_table.
@@ -62,7 +53,7 @@ type job struct {
 
 // syncTable runs mysql_sync_table.
 func (e *environment) syncTable(ctx context.Context, args *syncArgs) error {
-	j, err := newJob(args, e.logger())
+	j, err := newJob(args, e.args.Logger(e.stderr))
 	if err != nil {
 		return err
 	}
@@ -79,40 +70,29 @@ func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
 		return nil, err
 	}
 	var err error
-	if j.mysqlConf, err = pairs("mysql_conf", args.MySQLConf); err != nil {
+	if j.mysqlConf, err = cli.Pairs("mysql_conf", args.MySQLConf); err != nil {
 		return nil, err
 	}
 	if err := j.parseSource(&args.sourceArgs); err != nil {
 		return nil, err
 	}
-	tableConf, err := pairs("table_conf", args.TableConf)
-	if err != nil {
-		return nil, err
-	}
-	j.options = tableConf
-	warnings, err := j.options.Validate()
-	if err != nil {
+	var warnings []string
+	if j.options, warnings, err = cli.TableOptions("table_conf", args.TableConf); err != nil {
 		return nil, err
 	}
 	for _, w := range warnings {
 		log.Warn(w)
 	}
-	catalog, err := pairs("catalog_conf", args.CatalogConf)
+	fsys, warehouse, catalog, err := cli.Storage(context.Background(), "--warehouse", args.Warehouse, args.CatalogConf)
 	if err != nil {
 		return nil, err
 	}
-	if m := catalog["metastore"]; m != "" && m != "filesystem" {
-		return nil, fmt.Errorf("--catalog_conf metastore=%s is not supported, only filesystem: %w", m, errUsage)
-	}
+	j.fsys, j.path = fsys, table.TablePath(warehouse, args.Database, args.Table)
 	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
 	j.source.LowerNames = j.lower
 	if args.StopAtLatest {
 		j.source.StopAtLatest = true
 	}
-	if j.fsys, err = fs.For(context.Background(), args.Warehouse, catalog); err != nil {
-		return nil, fmt.Errorf("--warehouse %s: %w: %w", args.Warehouse, err, errUsage)
-	}
-	j.path = table.TablePath(args.Warehouse, args.Database, args.Table)
 	j.user = commitUser(j.options, &j.source)
 	return j, nil
 }
@@ -128,7 +108,7 @@ func (j *job) parseSource(args *sourceArgs) error {
 	}
 	types, err := mysql.ParseTypeOptions(args.TypeMapping)
 	if err != nil {
-		return fmt.Errorf("--type_mapping: %w: %w", err, errUsage)
+		return fmt.Errorf("--type_mapping: %w: %w", err, cli.ErrUsage)
 	}
 	types.TimeAsString = types.TimeAsString || cfg.Types.TimeAsString
 	types.TinyInt1NotBool = types.TinyInt1NotBool || cfg.Types.TinyInt1NotBool
@@ -151,7 +131,7 @@ func commitUser(o table.Options, cfg *mysql.Config) string {
 // run opens everything, streams until the source ends or a stop is asked for, and closes everything.
 func (j *job) run(ctx context.Context, e *environment) (err error) {
 	started := time.Now()
-	port, err := listen(j.args.Listen)
+	port, err := cli.Listen(j.args.Listen)
 	if err != nil {
 		return err
 	}
@@ -201,15 +181,15 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	metrics.writer = w
-	serve := startHTTP(port, metrics, j.log)
-	defer func() { err = errors.Join(err, serve.close()) }()
-	show := startProgress(e.stderr, metrics)
+	serve := cli.Serve(port, metrics, metrics.ready, j.log)
+	defer func() { err = errors.Join(err, serve.Close()) }()
+	show := cli.StartProgress(e.stderr, metrics.line())
 	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
 		Always:     t.Options().Bool(table.KeyCommitForceCreateSnapshot),
 		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: j.savePosition, Log: j.log, Metrics: &metrics.pipeline})
 	j.log.Info("started", "table", j.path, "source", j.source.Database+"."+j.source.Table, "commit_interval", j.args.CommitInterval, "ms", time.Since(started).Milliseconds())
 	err = p.Run(ctx, e.stop)
-	show.close()
+	err = errors.Join(err, show.Close())
 	if err != nil {
 		// What is not committed is read again at the next start: the writer need not wait for it.
 		cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+
 	"github.com/paimon-go/paimon-go/fs/local"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
@@ -66,7 +68,7 @@ func TestRefusedOptionsLeaveTheTableAsItWas(t *testing.T) {
 	w := t.TempDir()
 	replay(t, 0, w, fixedBucket...)
 	for _, o := range []string{"file.format=orc", "write-only=false", "deletion-vectors.enabled=true"} {
-		require.Contains(t, replay(t, exitUsage, w, "--table_conf", o), strings.SplitN(o, "=", 2)[0])
+		require.Contains(t, replay(t, cli.ExitUsage, w, "--table_conf", o), strings.SplitN(o, "=", 2)[0])
 		require.Equal(t, int64(0), openTable(t, w).Schema().ID, o)
 	}
 	replay(t, 0, w)
@@ -82,7 +84,7 @@ func TestDamagedTablesAreCorrupt(t *testing.T) {
 		for _, f := range files {
 			require.NoError(t, os.Remove(f))
 		}
-		replay(t, exitCorrupt, w, fixedBucket...)
+		replay(t, cli.ExitCorrupt, w, fixedBucket...)
 		files, err = filepath.Glob(filepath.Join(w, "d.db", "t", lost))
 		require.NoError(t, err)
 		require.Empty(t, files, "nothing is made in its place")
@@ -106,7 +108,7 @@ func TestWrongArgumentsAreUsage(t *testing.T) {
 		{"--table_conf", "file.format=orc"},
 	} {
 		w := t.TempDir()
-		replay(t, exitUsage, w, with(args...)...)
+		replay(t, cli.ExitUsage, w, with(args...)...)
 		dirs, err := filepath.Glob(filepath.Join(w, "*.db", "*", "snapshot", "*"))
 		require.NoError(t, err)
 		require.Empty(t, dirs, args)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/cdc/mysql"
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -117,7 +118,7 @@ func (j *job) setKey() error {
 // spec is the table that the source and the arguments ask for.
 func (j *job) spec() (*table.Spec, error) {
 	info := j.src.Table()
-	s := &table.Spec{Options: j.options.Clone(), Comment: info.Comment, PartitionKeys: names(j.args.PartitionKeys), PrimaryKeys: names(j.args.PrimaryKeys)}
+	s := &table.Spec{Options: j.options.Clone(), Comment: info.Comment, PartitionKeys: cli.Names(j.args.PartitionKeys), PrimaryKeys: cli.Names(j.args.PrimaryKeys)}
 	if len(s.PrimaryKeys) == 0 && j.args.SyncPKFromSource == "true" {
 		s.PrimaryKeys = slices.Clone(info.PrimaryKey)
 		for i := range s.PrimaryKeys {
@@ -130,7 +131,7 @@ func (j *job) spec() (*table.Spec, error) {
 		s.PrimaryKeys = j.table.Schema().PrimaryKeys
 	}
 	if len(s.PrimaryKeys) == 0 {
-		return nil, fmt.Errorf("table %s.%s has no primary key: name a unique set of NOT NULL columns with --primary_keys: %w", info.Database, info.Name, errUsage)
+		return nil, fmt.Errorf("table %s.%s has no primary key: name a unique set of NOT NULL columns with --primary_keys: %w", info.Database, info.Name, cli.ErrUsage)
 	}
 	seen := map[string]bool{}
 	for i := range info.Columns {
@@ -141,7 +142,7 @@ func (j *job) spec() (*table.Spec, error) {
 		}
 		name := j.name(c.Name)
 		if seen[name] {
-			return nil, fmt.Errorf("two columns of %s.%s are named %s in lower case: %w", info.Database, info.Name, name, errUsage)
+			return nil, fmt.Errorf("two columns of %s.%s are named %s in lower case: %w", info.Database, info.Name, name, cli.ErrUsage)
 		}
 		seen[name] = true
 		t = j.source.Types.NullableUnlessKey(t, slices.Contains(s.PrimaryKeys, name))
@@ -149,18 +150,18 @@ func (j *job) spec() (*table.Spec, error) {
 	}
 	for _, k := range slices.Concat(s.PrimaryKeys, s.PartitionKeys) {
 		if !seen[k] {
-			return nil, fmt.Errorf("key column %s is not in %s.%s: %w", k, info.Database, info.Name, errUsage)
+			return nil, fmt.Errorf("key column %s is not in %s.%s: %w", k, info.Database, info.Name, cli.ErrUsage)
 		}
 	}
 	for flag, keys := range map[string][]string{"primary_keys": s.PrimaryKeys, "partition_keys": s.PartitionKeys} {
 		for i, k := range keys {
 			if slices.Contains(keys[:i], k) {
-				return nil, fmt.Errorf("--%s names column %s twice: %w", flag, k, errUsage)
+				return nil, fmt.Errorf("--%s names column %s twice: %w", flag, k, cli.ErrUsage)
 			}
 		}
 	}
 	if !slices.ContainsFunc(s.PrimaryKeys, func(k string) bool { return !slices.Contains(s.PartitionKeys, k) }) {
-		return nil, fmt.Errorf("the primary key %v has only partition keys, a partition would hold one row; give --primary_keys and --partition_keys otherwise: %w", s.PrimaryKeys, errUsage)
+		return nil, fmt.Errorf("the primary key %v has only partition keys, a partition would hold one row; give --primary_keys and --partition_keys otherwise: %w", s.PrimaryKeys, cli.ErrUsage)
 	}
 	return s, nil
 }
@@ -176,18 +177,18 @@ func (j *job) name(s string) string {
 func (j *job) checkExisting(spec *table.Spec) error {
 	have := j.table.Schema()
 	if len(have.PrimaryKeys) == 0 {
-		return fmt.Errorf("table %s exists and has no primary key: %w", j.path, errUsage)
+		return fmt.Errorf("table %s exists and has no primary key: %w", j.path, cli.ErrUsage)
 	}
 	sorted := func(s []string) []string { c := slices.Clone(s); slices.Sort(c); return c }
-	if len(names(j.args.PrimaryKeys)) > 0 && !slices.Equal(sorted(spec.PrimaryKeys), sorted(have.PrimaryKeys)) {
-		return fmt.Errorf("table %s exists with the primary key %v, not %v; a key can't be changed: %w", j.path, have.PrimaryKeys, spec.PrimaryKeys, errUsage)
+	if len(cli.Names(j.args.PrimaryKeys)) > 0 && !slices.Equal(sorted(spec.PrimaryKeys), sorted(have.PrimaryKeys)) {
+		return fmt.Errorf("table %s exists with the primary key %v, not %v; a key can't be changed: %w", j.path, have.PrimaryKeys, spec.PrimaryKeys, cli.ErrUsage)
 	}
 	if len(spec.PartitionKeys) > 0 && !slices.Equal(spec.PartitionKeys, have.PartitionKeys) {
-		return fmt.Errorf("table %s exists with the partition keys %v, not %v; they can't be changed: %w", j.path, have.PartitionKeys, spec.PartitionKeys, errUsage)
+		return fmt.Errorf("table %s exists with the partition keys %v, not %v; they can't be changed: %w", j.path, have.PartitionKeys, spec.PartitionKeys, cli.ErrUsage)
 	}
 	for _, k := range []*table.Key{table.KeyBucket, table.KeyBucketKey, table.KeyMergeEngine} {
 		if v, ok := spec.Options[k.Name]; ok && v != have.Options.Get(k) {
-			return fmt.Errorf("table %s exists with %s=%s, not %s; it can't be changed: %w", j.path, k.Name, have.Options.Get(k), v, errUsage)
+			return fmt.Errorf("table %s exists with %s=%s, not %s; it can't be changed: %w", j.path, k.Name, have.Options.Get(k), v, cli.ErrUsage)
 		}
 	}
 	return nil

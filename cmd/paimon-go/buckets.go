@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -45,7 +46,7 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	g := newGrid(env.out, "partition", "bucket", "sorted runs", "files", "rows", "deletes", "size", "files by level")
+	g := cli.NewGrid(env.out, "partition", "bucket", "sorted runs", "files", "rows", "deletes", "size", "files by level")
 	for len(entries) > 0 {
 		n := slices.IndexFunc(entries, func(e table.Entry) bool {
 			return e.Bucket != entries[0].Bucket || string(e.Partition) != string(entries[0].Partition)
@@ -58,16 +59,16 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 			return err
 		}
 		if a.JSON {
-			err = printJSON(env.out, l)
+			err = cli.PrintJSON(env.out, l)
 		} else {
-			err = g.row(l.Partition, l.Bucket, l.Runs, l.Files, l.Rows, l.Deletes, size(l.Bytes), l.levels())
+			err = g.Row(l.Partition, l.Bucket, l.Runs, l.Files, l.Rows, l.Deletes, cli.Size(l.Bytes), l.levels())
 		}
 		if err != nil {
 			return err
 		}
 		entries = entries[n:]
 	}
-	return g.end()
+	return g.End()
 }
 
 func sum(entries []table.Entry) *bucketLine {

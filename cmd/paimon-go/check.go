@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -37,7 +38,7 @@ func (a *checkArgs) Run(ctx context.Context, env *environment) error {
 	for p := range t.Check(ctx, s, a.Deep, checker) {
 		count[p.Severity]++
 		if a.JSON {
-			err = printJSON(env.out, map[string]string{"severity": string(p.Severity), "check": p.Check, "at": p.At, "msg": p.Msg})
+			err = cli.PrintJSON(env.out, map[string]string{"severity": string(p.Severity), "check": p.Check, "at": p.At, "msg": p.Msg})
 		} else {
 			_, err = fmt.Fprintln(env.out, p)
 		}
@@ -48,7 +49,7 @@ func (a *checkArgs) Run(ctx context.Context, env *environment) error {
 	errors, warnings, orphans := count[table.SeverityError], count[table.SeverityWarn], count[table.SeverityOrphan]
 	bad := errors > 0 || a.Strict && warnings+orphans > 0
 	if a.JSON {
-		err = printJSON(env.out, map[string]any{"summary": map[string]any{"ok": !bad, "errors": errors, "warnings": warnings, "orphans": orphans}})
+		err = cli.PrintJSON(env.out, map[string]any{"summary": map[string]any{"ok": !bad, "errors": errors, "warnings": warnings, "orphans": orphans}})
 	} else {
 		_, err = fmt.Fprintf(env.out, "%d errors, %d warnings, %d orphans\n", errors, warnings, orphans)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -58,7 +59,7 @@ func (a *createArgs) spec(in io.Reader) (*table.Spec, error) {
 		}
 	}
 	if given != 1 {
-		return nil, fmt.Errorf("%w: give one of --columns (with --primary-keys and so on), --spec and --spec-file", errUsage)
+		return nil, fmt.Errorf("%w: give one of --columns (with --primary-keys and so on), --spec and --spec-file", cli.ErrUsage)
 	}
 	if byFlags {
 		return a.flagSpec()
@@ -73,7 +74,7 @@ func (a *createArgs) spec(in io.Reader) (*table.Spec, error) {
 		data, err = os.ReadFile(a.SpecFile)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
 	var s struct {
 		Fields        []row.Field
@@ -85,7 +86,7 @@ func (a *createArgs) spec(in io.Reader) (*table.Spec, error) {
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return nil, fmt.Errorf("%w: the table's spec: %w", errUsage, err)
+		return nil, fmt.Errorf("%w: the table's spec: %w", cli.ErrUsage, err)
 	}
 	return &table.Spec{Fields: s.Fields, PrimaryKeys: s.PrimaryKeys, PartitionKeys: s.PartitionKeys, Options: s.Options, Comment: s.Comment}, nil
 }
@@ -93,24 +94,13 @@ func (a *createArgs) spec(in io.Reader) (*table.Spec, error) {
 func (a *createArgs) flagSpec() (*table.Spec, error) {
 	columns, err := row.ParseType("ROW<" + a.Columns + ">")
 	if err != nil {
-		return nil, fmt.Errorf("%w: --columns: %w", errUsage, err)
+		return nil, fmt.Errorf("%w: --columns: %w", cli.ErrUsage, err)
 	}
-	options, err := pairs("--table-conf", a.TableConf)
+	options, err := cli.Pairs("table-conf", a.TableConf)
 	if err != nil {
 		return nil, err
 	}
 	return &table.Spec{
-		Fields: columns.Fields, PrimaryKeys: names(a.PrimaryKeys), PartitionKeys: names(a.PartitionKeys), Options: options, Comment: a.Comment,
+		Fields: columns.Fields, PrimaryKeys: cli.Names(a.PrimaryKeys), PartitionKeys: cli.Names(a.PartitionKeys), Options: options, Comment: a.Comment,
 	}, nil
-}
-
-// names takes a comma list apart.
-func names(list string) []string {
-	var out []string
-	for n := range strings.SplitSeq(list, ",") {
-		if n = strings.TrimSpace(n); n != "" {
-			out = append(out, n)
-		}
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -73,27 +74,27 @@ func (a *filesArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	g := newGrid(env.out, "partition", "bucket", "level", "file", "size", "rows", "deletes", "min key", "max key", "sequence", "schema", "source")
+	g := cli.NewGrid(env.out, "partition", "bucket", "level", "file", "size", "rows", "deletes", "min key", "max key", "sequence", "schema", "source")
 	for i := range entries {
 		l, err := a.describe(ctx, t, &entries[i])
 		if err != nil {
 			return err
 		}
 		if a.JSON {
-			err = printJSON(env.out, l)
+			err = cli.PrintJSON(env.out, l)
 		} else {
 			name := l.FileName
 			if l.Kind == table.Delete.String() {
 				name = "-" + name
 			}
-			err = g.row(l.Partition, l.Bucket, l.Level, name, size(l.FileSize), l.RowCount, l.DeleteRowCount, l.min, l.max,
+			err = g.Row(l.Partition, l.Bucket, l.Level, name, cli.Size(l.FileSize), l.RowCount, l.DeleteRowCount, l.min, l.max,
 				fmt.Sprintf("%d..%d", l.MinSequence, l.MaxSequence), l.SchemaID, l.Source)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return g.end()
+	return g.End()
 }
 
 // entries returns the wanted files by partition, bucket, level and name.

@@ -9,12 +9,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	_ "github.com/paimon-go/paimon-go/format/avro"
 	_ "github.com/paimon-go/paimon-go/format/parquet"
 	_ "github.com/paimon-go/paimon-go/fs/local"
@@ -42,28 +41,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	out := bufio.NewWriterSize(stdout, 1<<16)
-	cli := &arguments{}
-	answered := false
-	p, err := kong.New(cli, kong.Name("paimon-go"), kong.Writers(out, out), kong.Exit(func(int) { answered = true }),
-		kong.Description("Looks into Apache Paimon tables. A table is named by its path, or by --warehouse, --database and --table. Names may be written with _ or -."),
-		kong.Vars{"version": version}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
-	if err != nil {
-		return report(stderr, err)
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := p.Parse(dashes(args))
-	switch {
-	case answered: // --help or --version; what kong says of the rest doesn't matter
-		err = nil
-	case err != nil:
-		err = fmt.Errorf("%w: %w", errUsage, err)
-	default:
+	k, err := cli.Program{
+		Name: "paimon-go", Version: version,
+		Description: "Looks into Apache Paimon tables. A table is named by its path, or by --warehouse, --database and --table. Names may be written with _ or -.",
+	}.Parse(&arguments{}, args, out)
+	if k != nil && err == nil {
 		k.BindTo(ctx, (*context.Context)(nil))
 		err = k.Run(&environment{in: stdin, out: out})
 		if ctx.Err() != nil {
-			err = errStopped
+			err = cli.ErrStopped
 		}
 	}
 	if e := out.Flush(); err == nil && e != nil {
@@ -76,18 +62,4 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 type environment struct {
 	in  io.Reader
 	out *bufio.Writer
-}
-
-// dashes turns the underscores of argument names into dashes.
-func dashes(args []string) []string {
-	out := slices.Clone(args)
-	for i, a := range out {
-		if name, value, has := strings.Cut(a, "="); strings.HasPrefix(a, "--") {
-			out[i] = strings.ReplaceAll(name, "_", "-")
-			if has {
-				out[i] += "=" + value
-			}
-		}
-	}
-	return out
 }

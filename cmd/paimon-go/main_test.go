@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 )
 
@@ -50,8 +51,8 @@ func TestChangelogPrintsTheJudgesRows(t *testing.T) {
 	}
 	out, _ := call(t, 0, "changelog", golden+"/warehouse/golden.db/dedup_seq2", "--from=2", "--to=2", "--count")
 	require.NotEqual(t, "0\n", out)
-	call(t, exitUsage, "changelog", golden+"/warehouse/golden.db/dedup_seq2", "--to=99")
-	call(t, exitUsage, "changelog", golden+"/warehouse/golden.db/dedup_seq2", "--from=99")
+	call(t, cli.ExitUsage, "changelog", golden+"/warehouse/golden.db/dedup_seq2", "--to=99")
+	call(t, cli.ExitUsage, "changelog", golden+"/warehouse/golden.db/dedup_seq2", "--from=99")
 }
 
 func TestEveryVerbPrintsTextAndJSON(t *testing.T) {
@@ -88,7 +89,7 @@ func TestCreate(t *testing.T) {
 	create := append([]string{"create", "--columns=id BIGINT NOT NULL, v STRING, dt STRING", "--primary_keys=dt,id", "--partition-keys=dt", "--table_conf=bucket=2"}, place...)
 	text, _ := call(t, 0, create...)
 	require.Contains(t, text, "primary key    dt, id\n")
-	_, stderr := call(t, exitUsage, create...)
+	_, stderr := call(t, cli.ExitUsage, create...)
 	require.Contains(t, stderr, "exists")
 	call(t, 0, append(create, "--if-not-exists")...)
 	out, _ := call(t, 0, append([]string{"schema", "--json"}, place...)...)
@@ -99,13 +100,13 @@ func TestCreate(t *testing.T) {
 	spec := `{"fields":[{"name":"k","type":"INT NOT NULL"},{"name":"a","type":{"type":"ARRAY","element":"INT"}}],"primaryKeys":["k"],"options":{"bucket":"1"}}`
 	text, _ = call(t, 0, "create", t.TempDir()+"/x", "--spec="+spec)
 	require.Contains(t, text, "ARRAY<INT>")
-	call(t, exitUsage, "create", t.TempDir()+"/x", "--spec="+spec, "--comment=both")
-	call(t, exitUsage, "create", t.TempDir()+"/x", `--spec={"feilds":[]}`)
-	call(t, exitUsage, "create", t.TempDir()+"/x", "--columns=k INT", "--primary-keys=k", "--table-conf=buckett=1")
+	call(t, cli.ExitUsage, "create", t.TempDir()+"/x", "--spec="+spec, "--comment=both")
+	call(t, cli.ExitUsage, "create", t.TempDir()+"/x", `--spec={"feilds":[]}`)
+	call(t, cli.ExitUsage, "create", t.TempDir()+"/x", "--columns=k INT", "--primary-keys=k", "--table-conf=buckett=1")
 }
 
 func TestErrorsSayTheCodeAndWhatToDo(t *testing.T) {
-	_, stderr := call(t, exitUsage, "scan", "/no/such/table")
+	_, stderr := call(t, cli.ExitUsage, "scan", "/no/such/table")
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	require.True(t, strings.HasPrefix(lines[len(lines)-1], "exit 2: "), stderr)
 	for _, args := range [][]string{
@@ -115,7 +116,7 @@ func TestErrorsSayTheCodeAndWhatToDo(t *testing.T) {
 		{"scan", golden + "/warehouse/golden.db/part_three", "--catalog-conf=metastore=hive"}, {"scan", "gopher://x/y"},
 		{"schema", golden + "/warehouse/golden.db/part_three", "--id=7"}, {"files", golden + "/warehouse/golden.db/part_three", "--scan=some"},
 	} {
-		_, stderr := call(t, exitUsage, args...)
+		_, stderr := call(t, cli.ExitUsage, args...)
 		require.Contains(t, stderr, "\nexit 2: ", "%v", args)
 	}
 }
@@ -132,13 +133,13 @@ func TestCheckOfADamagedTableExitsWith4(t *testing.T) {
 		b[len(b)-20] ^= 0xff
 		require.NoError(t, os.WriteFile(f, b, 0o600))
 	}
-	out, stderr := call(t, exitCorrupt, "check", dir)
+	out, stderr := call(t, cli.ExitCorrupt, "check", dir)
 	require.Contains(t, out, "error file-")
 	require.Contains(t, stderr, "exit 4: ")
 	call(t, 0, "check", dir, "--fast")
-	_, stderr = call(t, exitCorrupt, "scan", dir)
+	_, stderr = call(t, cli.ExitCorrupt, "scan", dir)
 	require.Contains(t, stderr, "exit 4: ")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "orphan"), nil, 0o600))
 	call(t, 0, "check", dir, "--fast")
-	call(t, exitCorrupt, "check", dir, "--fast", "--strict")
+	call(t, cli.ExitCorrupt, "check", dir, "--fast", "--strict")
 }

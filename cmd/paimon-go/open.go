@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -33,31 +33,16 @@ func (a *tableArgs) place(ctx context.Context) (fs.FileSystem, string, error) {
 	path := a.Path
 	switch {
 	case path == "" && !named:
-		return nil, "", fmt.Errorf("%w: no table: give its path, or --warehouse, --database and --table", errUsage)
+		return nil, "", fmt.Errorf("%w: no table: give its path, or --warehouse, --database and --table", cli.ErrUsage)
 	case path != "" && named:
-		return nil, "", fmt.Errorf("%w: both a path and --warehouse, --database or --table", errUsage)
+		return nil, "", fmt.Errorf("%w: both a path and --warehouse, --database or --table", cli.ErrUsage)
 	case named && (a.Warehouse == "" || a.Database == "" || a.Table == ""):
-		return nil, "", fmt.Errorf("%w: --warehouse, --database and --table belong together", errUsage)
+		return nil, "", fmt.Errorf("%w: --warehouse, --database and --table belong together", cli.ErrUsage)
 	case named:
 		path = table.TablePath(strings.TrimRight(a.Warehouse, "/"), a.Database, a.Table)
 	}
-	conf, err := pairs("--catalog-conf", a.CatalogConf)
-	if err != nil {
-		return nil, "", err
-	}
-	if m := conf["metastore"]; m != "" && m != "filesystem" {
-		return nil, "", fmt.Errorf("%w: --catalog-conf metastore=%s is not supported, only filesystem", errUsage, m)
-	}
-	if fs.Scheme(path) == "" {
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, "", err
-		}
-	}
-	fsys, err := fs.For(ctx, path, conf)
-	if err != nil {
-		return nil, "", fmt.Errorf("%w: %w", errUsage, err)
-	}
-	return fsys, path, nil
+	fsys, path, _, err := cli.Storage(ctx, "table", path, a.CatalogConf)
+	return fsys, path, err
 }
 
 // open opens the table.
@@ -66,27 +51,11 @@ func (a *tableArgs) open(ctx context.Context, o optionArgs) (*table.Table, error
 	if err != nil {
 		return nil, err
 	}
-	options, err := pairs("--option", o.Option)
+	options, _, err := cli.TableOptions("option", o.Option)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := table.Options(options).Validate(); err != nil {
-		return nil, err
-	}
 	return table.Open(ctx, fsys, path, options)
-}
-
-// pairs takes repeated K=V arguments apart.
-func pairs(name string, args []string) (map[string]string, error) {
-	m := map[string]string{}
-	for _, a := range args {
-		k, v, ok := strings.Cut(a, "=")
-		if !ok || k == "" {
-			return nil, fmt.Errorf("%w: %s %s is not of the form key=value", errUsage, name, a)
-		}
-		m[strings.TrimSpace(k)] = strings.TrimSpace(v)
-	}
-	return m, nil
 }
 
 // snapshotArgs choose a snapshot.
@@ -101,7 +70,7 @@ func (a *snapshotArgs) find(ctx context.Context, t *table.Table) (*table.Snapsho
 	}
 	s, err := t.Snapshot(ctx, a.Snapshot)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: snapshot %d does not exist, or has expired", errUsage, a.Snapshot)
+		return nil, fmt.Errorf("%w: snapshot %d does not exist, or has expired", cli.ErrUsage, a.Snapshot)
 	}
 	return s, err
 }
@@ -128,13 +97,13 @@ func (a *bucketArgs) matcher(t *table.Table) (func(partition []byte, bucket int3
 	keys := t.Schema().PartitionKeys
 	var wanted []map[string]string
 	for _, p := range a.Partition {
-		m, err := pairs("--partition", strings.Split(p, ","))
+		m, err := cli.Pairs("partition", strings.Split(p, ","))
 		if err != nil {
 			return nil, err
 		}
 		for k := range m {
 			if !slices.Contains(keys, k) {
-				return nil, fmt.Errorf("%w: --partition: %q is not a partition key, those are %v", errUsage, k, keys)
+				return nil, fmt.Errorf("%w: --partition: %q is not a partition key, those are %v", cli.ErrUsage, k, keys)
 			}
 		}
 		wanted = append(wanted, m)

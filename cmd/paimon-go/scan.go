@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
@@ -38,7 +39,7 @@ func (a *scanArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	o := lsm.ScanOptions{Bucket: a.Bucket, Columns: names(a.Columns)}
+	o := lsm.ScanOptions{Bucket: a.Bucket, Columns: cli.Names(a.Columns)}
 	if o.Schema, err = a.schemaOf(ctx, t, s); err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (a *changelogArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	o := lsm.ScanOptions{Bucket: a.Bucket, Columns: names(a.Columns)}
+	o := lsm.ScanOptions{Bucket: a.Bucket, Columns: cli.Names(a.Columns)}
 	if o.Match, err = a.matcher(t); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (a *changelogArgs) span(ctx context.Context, t *table.Table) (from, to int6
 		to = last.ID
 	}
 	if to > last.ID {
-		return 0, 0, fmt.Errorf("%w: --to %d: the latest snapshot is %d", errUsage, to, last.ID)
+		return 0, 0, fmt.Errorf("%w: --to %d: the latest snapshot is %d", cli.ErrUsage, to, last.ID)
 	}
 	if from == 0 {
 		first, err := t.Earliest(ctx)
@@ -102,7 +103,7 @@ func (a *changelogArgs) span(ctx context.Context, t *table.Table) (from, to int6
 		return first.ID, to, nil
 	}
 	if _, err := t.SnapshotOrChangelog(ctx, from); errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, fmt.Errorf("%w: --from %d: the snapshot does not exist, or has expired", errUsage, from)
+		return 0, 0, fmt.Errorf("%w: --from %d: the snapshot does not exist, or has expired", cli.ErrUsage, from)
 	} else if err != nil {
 		return 0, 0, err
 	}
@@ -112,7 +113,7 @@ func (a *changelogArgs) span(ctx context.Context, t *table.Table) (from, to int6
 // print prints rows; columns about the change come first where extra names them.
 func (a *rowArgs) print(env *environment, batches iter.Seq2[lsm.Changes, error], asJSON bool, extra []string) error {
 	var n int64
-	var g *grid
+	var g *cli.Grid
 	var line []byte
 	for c, err := range batches {
 		if err != nil {
@@ -123,7 +124,7 @@ func (a *rowArgs) print(env *environment, batches iter.Seq2[lsm.Changes, error],
 			continue
 		}
 		if g == nil {
-			g = newGrid(env.out, header(extra, c.Rows)...)
+			g = cli.NewGrid(env.out, header(extra, c.Rows)...)
 		}
 		for i := 0; i < c.Rows.N && (a.Limit == 0 || n < a.Limit); i++ {
 			n++
@@ -133,7 +134,7 @@ func (a *rowArgs) print(env *environment, batches iter.Seq2[lsm.Changes, error],
 				line = append(appendRow(line[:0], c, i), '\n')
 				_, err = env.out.Write(line)
 			default:
-				err = g.row(cells(c, i, extra != nil)...)
+				err = g.Row(cells(c, i, extra != nil)...)
 			}
 			if err != nil {
 				return err
@@ -145,12 +146,12 @@ func (a *rowArgs) print(env *environment, batches iter.Seq2[lsm.Changes, error],
 	}
 	switch {
 	case a.Count && asJSON:
-		return printJSON(env.out, map[string]int64{"rows": n})
+		return cli.PrintJSON(env.out, map[string]int64{"rows": n})
 	case a.Count:
 		_, err := fmt.Fprintln(env.out, n)
 		return err
 	case g != nil:
-		return g.end()
+		return g.End()
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -41,7 +42,7 @@ func (a *schemaArgs) Run(ctx context.Context, env *environment) error {
 	case a.ID != nil:
 		s, err := t.SchemaByID(ctx, *a.ID)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: there is no schema %d", errUsage, *a.ID)
+			return fmt.Errorf("%w: there is no schema %d", cli.ErrUsage, *a.ID)
 		} else if err != nil {
 			return err
 		}
@@ -60,9 +61,9 @@ func (a *schemaArgs) Run(ctx context.Context, env *environment) error {
 
 func showSchema(env *environment, s *table.Schema, asJSON bool) error {
 	if asJSON {
-		return printJSON(env.out, s)
+		return cli.PrintJSON(env.out, s)
 	}
-	fmt.Fprintf(env.out, "schema %d, of %s\n", s.ID, instant(s.TimeMillis))
+	fmt.Fprintf(env.out, "schema %d, of %s\n", s.ID, cli.Instant(s.TimeMillis))
 	if s.Comment != "" {
 		fmt.Fprintf(env.out, "comment        %s\n", s.Comment)
 	}
@@ -73,14 +74,14 @@ func showSchema(env *environment, s *table.Schema, asJSON bool) error {
 		fmt.Fprintf(env.out, "partitioned by %s\n", strings.Join(s.PartitionKeys, ", "))
 	}
 	fmt.Fprintln(env.out)
-	g := newGrid(env.out, "id", "column", "type", "comment")
+	g := cli.NewGrid(env.out, "id", "column", "type", "comment")
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if err := g.row(f.ID, f.Name, f.Type.String(), f.Comment); err != nil {
+		if err := g.Row(f.ID, f.Name, f.Type.String(), f.Comment); err != nil {
 			return err
 		}
 	}
-	if err := g.end(); err != nil {
+	if err := g.End(); err != nil {
 		return err
 	}
 	if len(s.Options) > 0 {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 )
 
 type snapshotsArgs struct {
@@ -15,19 +17,19 @@ func (a *snapshotsArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	g := newGrid(env.out, "snapshot", "committed", "kind", "schema", "rows added", "rows", "user", "identifier")
+	g := cli.NewGrid(env.out, "snapshot", "committed", "kind", "schema", "rows added", "rows", "user", "identifier")
 	for s, err := range t.Snapshots(ctx) {
 		if err != nil {
 			return err
 		}
 		if a.JSON {
-			err = printJSON(env.out, s)
+			err = cli.PrintJSON(env.out, s)
 		} else {
-			err = g.row(s.ID, instant(s.TimeMillis), s.CommitKind, s.SchemaID, s.DeltaRecordCount, s.TotalRecordCount, s.CommitUser, s.CommitIdentifier)
+			err = g.Row(s.ID, cli.Instant(s.TimeMillis), s.CommitKind, s.SchemaID, s.DeltaRecordCount, s.TotalRecordCount, s.CommitUser, s.CommitIdentifier)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return g.end()
+	return g.End()
 }

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// The exit codes of all our programs.
+const (
+	ExitDone     = 0
+	ExitInternal = 1
+	ExitUsage    = 2
+	ExitSource   = 3
+	ExitCorrupt  = 4
+	ExitRefused  = 5
+	ExitPosition = 6
+	ExitStorage  = 7
+	ExitFenced   = 8
+)
+
+// ErrStopped is wrapped by the error of a run that a signal ended before its work was done.
+var ErrStopped = errors.New("stopped by a signal")
+
+// Class says which errors end with a code, what they are called and what to do next.
+type Class struct {
+	Is   func(error) bool
+	Code int
+	What string
+}
+
+// Wraps returns a function that tells whether an error wraps one of the targets.
+func Wraps(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// StorageFailed tells errors of the storage, or of a commit that ran out of its tries.
+func StorageFailed(err error) bool {
+	return fs.Unavailable(err) || noPath(err) || Wraps(fs.ErrNotExist, fs.ErrTransient, table.ErrUnknownOutcome, table.ErrConflict)(err)
+}
+
+// noPath reports that the warehouse's path can't be one: a file stands where a directory should be, say.
+func noPath(err error) bool {
+	return Wraps(syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG)(err)
+}
+
+// Report prints the error and, as the last line, the first class that it is of, or internal when it is of none. It returns the
+// exit code.
+func Report(w io.Writer, err error, classes []Class, internal string) int {
+	if err == nil {
+		return ExitDone
+	}
+	fmt.Fprintln(w, "error:", err)
+	for _, c := range classes {
+		if c.Is(err) {
+			fmt.Fprintf(w, "exit %d: %s\n", c.Code, c.What)
+			return c.Code
+		}
+	}
+	fmt.Fprintf(w, "exit %d: internal error; %s\n", ExitInternal, internal)
+	return ExitInternal
+}
