@@ -56,8 +56,10 @@ type Metrics struct {
 	// SourceMillis is the commit time at the source of the newest row taken, in milliseconds since the epoch, 0 at first.
 	SourceMillis atomic.Int64
 	// LateMillis is how long after its tick the last checkpoint was taken: the tick waits for the end of a transaction.
-	LateMillis   atomic.Int64
-	Snapshotting atomic.Bool
+	LateMillis atomic.Int64
+	// SourceWaitNanos is the time spent waiting for the source, because nothing changed or because it is slow.
+	SourceWaitNanos atomic.Int64
+	Snapshotting    atomic.Bool
 }
 
 // Pipeline moves the events of one source into one table. It runs once, on one goroutine.
@@ -174,7 +176,9 @@ func (p *Pipeline) untilTick(ctx context.Context) (bool, error) {
 		if p.open {
 			wait = p.grace
 		}
+		asked := time.Now()
 		ev, err := p.Source.Next(wait)
+		p.Metrics.SourceWaitNanos.Add(int64(time.Since(asked)))
 		switch {
 		case err == nil:
 			if err := p.handle(ctx, ev); err != nil {

@@ -37,6 +37,8 @@ type Config struct {
 	Table    string
 	// BinlogDir is a directory of binlog files to replay in place of a server.
 	BinlogDir string
+	// RowsPerSecond is the pace of such a replay in changed rows of the table; 0 is as fast as it goes.
+	RowsPerSecond int64
 
 	ServerID   uint32
 	ServerZone string // server-time-zone, empty: the server's own
@@ -68,7 +70,7 @@ type Config struct {
 // confKeys lists the settings that ParseConf takes, with what stands for "accepted without effect here" and why.
 var confKeys = map[string]string{
 	"hostname": "", "port": "", "username": "", "password": "", "password-file": "", "password-env": "",
-	"database-name": "", "table-name": "", "binlog-dir": "", "server-id": "", "server-time-zone": "",
+	"database-name": "", "table-name": "", "binlog-dir": "", "binlog-dir.rows-per-second": "", "server-id": "", "server-time-zone": "",
 	"scan.startup.mode": "", "scan.startup.specific-offset.file": "", "scan.startup.specific-offset.pos": "",
 	"scan.startup.specific-offset.gtid-set": "", "scan.startup.specific-offset.skip-events": "",
 	"scan.startup.specific-offset.skip-rows": "", "scan.startup.timestamp-millis": "",
@@ -99,7 +101,8 @@ func ParseConf(conf map[string]string) (cfg Config, notes []string, err error) {
 	p := confParser{conf: conf}
 	cfg = Config{
 		User: conf["username"], Database: conf["database-name"], Table: conf["table-name"], BinlogDir: conf["binlog-dir"],
-		ServerZone: conf["server-time-zone"], Startup: Startup(p.oneOf("scan.startup.mode", "initial", "initial", "earliest-offset",
+		RowsPerSecond: p.number("binlog-dir.rows-per-second", 0, 1, 1e9),
+		ServerZone:    conf["server-time-zone"], Startup: Startup(p.oneOf("scan.startup.mode", "initial", "initial", "earliest-offset",
 			"latest-offset", "specific-offset", "timestamp", "snapshot")),
 		StartFile: conf["scan.startup.specific-offset.file"], StartGTID: conf["scan.startup.specific-offset.gtid-set"],
 		StartPos: uint32(p.number("scan.startup.specific-offset.pos", 4, 0, 1<<32-1)), SkipGTID: conf["skip-gtid-set"],
@@ -232,6 +235,9 @@ func (p *confParser) hosts(cfg *Config) {
 	if (host == "") == (cfg.BinlogDir == "") {
 		p.fail("one of --mysql_conf hostname and --mysql_conf binlog-dir is required")
 		return
+	}
+	if cfg.RowsPerSecond > 0 && cfg.BinlogDir == "" {
+		p.fail("--mysql_conf binlog-dir.rows-per-second is the pace of a replay and needs binlog-dir, not hostname")
 	}
 	port := p.number("port", 3306, 1, 65535)
 	for h := range strings.SplitSeq(host, ",") {

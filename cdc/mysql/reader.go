@@ -239,12 +239,19 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*serve
 	return srv, nil
 }
 
-// replay reads the binlog files of a directory in the order of their names.
+// replayDir reads the binlog files of a directory in the order of their names.
 func (s *stream) replayDir(ctx context.Context, from start) error {
 	s.ctx = ctx
 	files, err := binlogFiles(s.src.cfg.BinlogDir)
 	if err != nil {
 		return err
+	}
+	pace := pacer{perSecond: s.src.cfg.RowsPerSecond}
+	take := func(e event) error {
+		if err := s.handle(e); err != nil || s.txn.open {
+			return err
+		}
+		return pace.wait(ctx, s.rowsEnded)
 	}
 	for _, f := range files {
 		name := filepath.Base(f)
@@ -252,7 +259,7 @@ func (s *stream) replayDir(ctx context.Context, from start) error {
 			continue
 		}
 		s.rotate(name, 4)
-		if err := scanBinlog(ctx, f, s.handle); err != nil {
+		if err := scanBinlog(ctx, f, take); err != nil {
 			return err
 		}
 		if s.txn.open {

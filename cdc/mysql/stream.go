@@ -90,6 +90,8 @@ type stream struct {
 	maps     map[uint64]*watched
 	decoder  *watched // the newest; written with hand.mu held
 	inflater inflater
+	// rowsEnded counts the rows of the table in the transactions that have ended.
+	rowsEnded int64
 
 	// skipUntil passes over transactions that start before this offset of skipFile, skipBefore over those committed earlier,
 	// skipLogged over those that this server logged earlier (Position.Since).
@@ -256,6 +258,7 @@ func (s *stream) commit() error {
 		s.replay = transaction{}
 	}
 	s.txn = transaction{}
+	s.rowsEnded += int64(t.applied)
 	h := s.hand
 	h.mu.Lock()
 	defer h.mu.Unlock()

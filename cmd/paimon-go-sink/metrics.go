@@ -98,6 +98,7 @@ func (m *metrics) gauges() []cli.Value {
 		cli.Counter("paimon_source_schema_changes_total", "Schema changes applied.", float64(p.SchemaChanges.Load())),
 		cli.Gauge("paimon_source_is_snapshotting", "1 while the table is read, 0 in the log.", snapshotting),
 		cli.Gauge("paimon_source_event_lag_seconds", "Age of the newest row that was taken, by its commit time at the source.", m.lag().Seconds()),
+		cli.Counter("paimon_source_wait_seconds_total", "Time spent waiting for the source: nothing changed, or it is slower than the table.", time.Duration(p.SourceWaitNanos.Load()).Seconds()),
 		cli.Gauge("paimon_checkpoint_late_seconds", "How long after its tick the last checkpoint was taken.", float64(p.LateMillis.Load())/1000),
 		cli.Counter("paimon_checkpoints_total", "Checkpoints taken.", float64(p.Checkpoints.Load())),
 		cli.Counter("paimon_commits_total", "Commits done.", float64(s.Commits)),
