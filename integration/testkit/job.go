@@ -136,8 +136,10 @@ func (j *Job) Snapshots() []*table.Snapshot {
 }
 
 // Latest is the newest snapshot's id, 0 when there is none.
-func (j *Job) Latest() int64 {
-	entries, _ := os.ReadDir(filepath.Join(j.Path(), "snapshot"))
+func (j *Job) Latest() int64 { return latest(j.Path()) }
+
+func latest(path string) int64 {
+	entries, _ := os.ReadDir(filepath.Join(path, "snapshot"))
 	var newest int64
 	for _, e := range entries {
 		var id int64

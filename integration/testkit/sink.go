@@ -40,32 +40,39 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binDir, "paimon-go-sink")
+var builds sync.Map // of program name to func() (string, error)
+
+// Program is the path of one of the programs below cmd, built once a test run.
+func Program(t testing.TB, name string) string {
+	f, _ := builds.LoadOrStore(name, sync.OnceValues(func() (string, error) { return build(name) }))
+	path, err := f.(func() (string, error))()
+	require.NoError(t, err)
+	return path
+}
+
+func build(name string) (string, error) {
+	path := filepath.Join(binDir, name)
 	args := []string{"build", "-o", path}
 	if os.Getenv("PAIMON_GO_TEST_RACE") != "" { // by hand: the race detector makes a process that found a race fail
 		args = append(args, "-race")
 	}
-	cmd := exec.Command("go", append(args, "./cmd/paimon-go-sink")...)
+	cmd := exec.Command("go", append(args, "./cmd/"+name)...)
 	cmd.Dir = root()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", errors.New(string(out))
 	}
 	return path, nil
-})
-
-// SinkProgram is the path of paimon-go-sink, built once a test run.
-func SinkProgram(t testing.TB) string {
-	path, err := build()
-	require.NoError(t, err)
-	return path
 }
 
-// Process is a running sink.
+// SinkProgram is the path of paimon-go-sink.
+func SinkProgram(t testing.TB) string { return Program(t, "paimon-go-sink") }
+
+// Process is a running program.
 type Process struct {
 	t    testing.TB
-	job  *Job
+	name string
+	job  *Job // nil: not a sink
 	cmd  *exec.Cmd
 	out  *output
 	done chan struct{}
@@ -91,9 +98,14 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// start runs the program with arguments.
+// start runs the sink with arguments.
 func start(t testing.TB, args []string, env ...string) *Process {
-	p := &Process{t: t, cmd: exec.Command(SinkProgram(t), args...), out: &output{}, done: make(chan struct{}), Started: time.Now()}
+	return Run(t, "paimon-go-sink", args, env...)
+}
+
+// Run starts a program with arguments; it is killed when the test ends.
+func Run(t testing.TB, program string, args []string, env ...string) *Process {
+	p := &Process{t: t, name: program, cmd: exec.Command(Program(t, program), args...), out: &output{}, done: make(chan struct{}), Started: time.Now()}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.Env = append(os.Environ(), env...)
 	require.NoError(t, p.cmd.Start())
@@ -105,7 +117,7 @@ func start(t testing.TB, args []string, env ...string) *Process {
 		p.Kill()
 		if t.Failed() {
 			text := p.Output()
-			t.Logf("the sink's output:\n%s", text[max(0, len(text)-6000):])
+			t.Logf("%s's output:\n%s", program, text[max(0, len(text)-6000):])
 		}
 	})
 	return p
@@ -152,7 +164,7 @@ func (p *Process) Wait(limit time.Duration) int {
 		case <-p.done:
 		case <-time.After(5 * time.Second):
 		}
-		p.t.Fatalf("the sink did not end within %s:\n%s", limit, p.Output())
+		p.t.Fatalf("%s did not end within %s:\n%s", p.name, limit, p.Output())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -191,7 +203,7 @@ func (p *Process) Until(limit time.Duration, what string, ok func() bool) {
 			return true
 		}
 		if !p.Running() {
-			p.t.Fatalf("the sink ended (exit %d) before %s:\n%s", p.cmd.ProcessState.ExitCode(), what, p.Output())
+			p.t.Fatalf("%s ended (exit %d) before %s:\n%s", p.name, p.cmd.ProcessState.ExitCode(), what, p.Output())
 		}
 		return false
 	})
@@ -203,7 +215,7 @@ func (p *Process) UntilEnd(look func()) {
 	for end := time.Now().Add(5 * time.Minute); p.Running(); time.Sleep(10 * time.Millisecond) {
 		look()
 		if time.Now().After(end) {
-			p.t.Fatal("the sink does not end")
+			p.t.Fatalf("%s does not end", p.name)
 		}
 	}
 }
