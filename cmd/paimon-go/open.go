@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+	"github.com/paimon-go/paimon-go/cmd/internal/partition"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -94,44 +93,15 @@ func (a *bucketArgs) matcher(t *table.Table) (func(partition []byte, bucket int3
 	if len(a.Partition) == 0 && a.Bucket == nil {
 		return nil, nil
 	}
-	keys := t.Schema().PartitionKeys
-	var wanted []map[string]string
-	for _, p := range a.Partition {
-		m, err := cli.Pairs("partition", strings.Split(p, ","))
-		if err != nil {
-			return nil, err
-		}
-		for k := range m {
-			if !slices.Contains(keys, k) {
-				return nil, fmt.Errorf("%w: --partition: %q is not a partition key, those are %v", cli.ErrUsage, k, keys)
-			}
-		}
-		wanted = append(wanted, m)
+	chosen, err := partition.New(t, a.Partition, "")
+	if err != nil {
+		return nil, err
 	}
-	var last []byte
-	var lastOK bool
-	return func(partition []byte, bucket int32) bool {
+	return func(p []byte, bucket int32) bool {
 		if a.Bucket != nil && *a.Bucket != bucket {
 			return false
 		}
-		if last == nil || !bytes.Equal(last, partition) {
-			last, lastOK = partition, len(wanted) == 0 || anyMatches(t, keys, partition, wanted)
-		}
-		return lastOK
+		ok, err := chosen.Match(p)
+		return ok || err != nil // whoever reads it will say what is wrong
 	}, nil
-}
-
-func anyMatches(t *table.Table, keys []string, partition []byte, wanted []map[string]string) bool {
-	values, err := t.PartitionValues(partition)
-	if err != nil {
-		return true // whoever reads it will say what is wrong
-	}
-	return slices.ContainsFunc(wanted, func(m map[string]string) bool {
-		for i, k := range keys {
-			if v, ok := m[k]; ok && v != values[i] {
-				return false
-			}
-		}
-		return true
-	})
 }
