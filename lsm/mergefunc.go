@@ -20,14 +20,20 @@ type MergeFunc interface {
 	Result(out *KeyValues) error
 }
 
-// NewMergeFunc returns the merge function of a table's rows: of schema's columns, under the effective options o. An error
-// wraps table.ErrOption and names the option that is not valid or not supported.
+// NewMergeFunc returns the merge function of a table's rows: of all of schema's columns, under the effective options o. An
+// error wraps table.ErrOption and names the option or the column that is not valid or not supported.
 func NewMergeFunc(schema *table.Schema, o table.Options) (MergeFunc, error) {
 	switch e := o.Enum(table.KeyMergeEngine); e {
 	case "deduplicate":
 		return NewDeduplicate(schema.RowType(), o.Bool(table.KeyIgnoreDelete)), nil
+	case "first-row":
+		return newFirstRow(schema.RowType(), o.Bool(table.KeyIgnoreDelete)), nil
+	case "partial-update":
+		return newPartialUpdate(schema, o)
+	case "aggregation":
+		return newAggregation(schema, o)
 	default:
-		return nil, fmt.Errorf("merge-engine=%s is not supported, only deduplicate: %w", e, table.ErrOption)
+		return nil, fmt.Errorf("merge-engine=%s is not supported: %w", e, table.ErrOption)
 	}
 }
 
@@ -58,6 +64,36 @@ func (d *Deduplicate) Add(kv *KeyValues, i int) error {
 // Result appends the last record, if any was kept.
 func (d *Deduplicate) Result(out *KeyValues) error {
 	out.AppendRange(d.last, 0, d.last.Len())
+	return nil
+}
+
+// firstRow keeps the first record.
+type firstRow struct {
+	first        *KeyValues
+	ignoreDelete bool
+}
+
+func newFirstRow(t *row.Type, ignoreDelete bool) *firstRow {
+	return &firstRow{first: NewKeyValues(t), ignoreDelete: ignoreDelete}
+}
+
+func (f *firstRow) Reset() { f.first.Reset() }
+
+func (f *firstRow) Add(kv *KeyValues, i int) error {
+	if kind := kv.Rows.Kinds[i]; kind.IsRetract() {
+		if f.ignoreDelete {
+			return nil
+		}
+		return fmt.Errorf("merge-engine first-row takes no %s; set ignore-delete=true to skip such records", kind)
+	}
+	if f.first.Len() == 0 {
+		f.first.AppendRange(kv, i, i+1)
+	}
+	return nil
+}
+
+func (f *firstRow) Result(out *KeyValues) error {
+	out.AppendRange(f.first, 0, f.first.Len())
 	return nil
 }
 
