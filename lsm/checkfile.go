@@ -42,7 +42,7 @@ func (c *fileCheck) run(ctx context.Context, t *table.Table) (err error) {
 		return err
 	}
 	c.layout = newLayout(c.schema.RowType(), c.schema.KeyIndexes(), false)
-	in, dec, err := openPhysical(ctx, t.FS(), c.path, c.meta, format.ReadSpec{Type: c.layout.physical})
+	in, dec, err := openPhysical(ctx, t.FS(), c.path, c.meta, format.ReadSpec{Type: c.layout.physical}, nil)
 	if err != nil {
 		return err
 	}

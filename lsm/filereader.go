@@ -29,17 +29,18 @@ type FileReader struct {
 // OpenFile opens a file of a bucket, written with any schema version of t, to be read as target. Damage is reported with
 // table.ErrCorrupt, here or by Next. Batches have at most 4096 rows.
 func OpenFile(ctx context.Context, t *table.Table, partition []byte, bucket int32, f *table.DataFile, target *table.Schema) (*FileReader, error) {
-	return allColumns(t, target).open(ctx, partition, bucket, f, 0)
+	return allColumns(t, target).open(ctx, partition, bucket, f, 0, nil)
 }
 
-// open opens a file to give the projection's columns in batches of batchRows; 0 is the format's default.
-func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f *table.DataFile, batchRows int) (*FileReader, error) {
+// open opens a file to give the projection's columns in batches of batchRows; 0 is the format's default. The meter may be
+// nil.
+func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f *table.DataFile, batchRows int, m *meter) (*FileReader, error) {
 	path, err := p.table.DataFilePath(partition, bucket, f)
 	if err != nil {
 		return nil, err
 	}
 	r := &FileReader{path: path, meta: f}
-	if err := r.open(ctx, p, batchRows); err != nil {
+	if err := r.open(ctx, p, batchRows, m); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, corrupt(err))
 	}
 	if err := r.setPartition(p, partition); err != nil {
@@ -49,17 +50,17 @@ func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f
 	return r, nil
 }
 
-func (r *FileReader) open(ctx context.Context, p *projection, batchRows int) (err error) {
+func (r *FileReader) open(ctx context.Context, p *projection, batchRows int, m *meter) (err error) {
 	if r.plan, err = p.plan(ctx, r.meta.SchemaID); err != nil {
 		return err
 	}
-	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.path, r.meta, format.ReadSpec{Type: r.plan.physical, BatchRows: batchRows})
+	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.path, r.meta, format.ReadSpec{Type: r.plan.physical, BatchRows: batchRows}, m)
 	r.physical = row.NewBatch(r.plan.physical)
 	return err
 }
 
 // openPhysical opens a file as it is, if it has the size that the manifest says.
-func openPhysical(ctx context.Context, fsys fs.FileSystem, path string, f *table.DataFile, spec format.ReadSpec) (fs.Reader, format.Reader, error) {
+func openPhysical(ctx context.Context, fsys fs.FileSystem, path string, f *table.DataFile, spec format.ReadSpec, m *meter) (fs.Reader, format.Reader, error) {
 	fm, err := formatOf(f.Name)
 	if err != nil {
 		return nil, nil, err
@@ -72,6 +73,7 @@ func openPhysical(ctx context.Context, fsys fs.FileSystem, path string, f *table
 		_ = in.Close()
 		return nil, nil, fmt.Errorf("%w: %d bytes long instead of %d", table.ErrCorrupt, n, f.Size)
 	}
+	in = m.reader(ctx, in)
 	dec, err := fm.NewReader(in, f.Size, spec)
 	if err != nil {
 		_ = in.Close()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -30,6 +31,7 @@ type Files struct {
 	layout *layout
 	dense  bool
 	target int64 // bytes at which a file is closed
+	block  int64 // bytes that a row group may have at most; 0: as the options say
 
 	mu       sync.Mutex
 	settings map[settingsKey]*fileSettings // guarded by mu; filled as levels come up
@@ -52,7 +54,10 @@ type fileSettings struct {
 }
 
 // NewFiles returns the file maker of schema s, a schema of t. The options are the table's, dynamic ones included.
-func NewFiles(t *table.Table, s *table.Schema) (*Files, error) {
+func NewFiles(t *table.Table, s *table.Schema) (*Files, error) { return newFiles(t, s, 0) }
+
+// newFiles is NewFiles with a limit for row groups, which a Parquet writer holds in memory; 0 is none.
+func newFiles(t *table.Table, s *table.Schema, block int64) (*Files, error) {
 	o := t.Options()
 	f := &Files{
 		table:    t,
@@ -60,6 +65,7 @@ func NewFiles(t *table.Table, s *table.Schema) (*Files, error) {
 		layout:   newLayout(s.RowType(), s.KeyIndexes(), o.Bool(table.KeyDataFileThinMode)),
 		dense:    o.Bool(table.KeyMetadataStatsDenseStore),
 		target:   table.TargetFileSize(o),
+		block:    block,
 		settings: map[settingsKey]*fileSettings{},
 	}
 	set, err := f.settingsOf(0, Data)
@@ -159,7 +165,7 @@ func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
 		format: fm,
 		spec: format.WriteSpec{
 			Type: f.layout.physical, Compression: compression, ZstdLevel: o.Int(table.KeyFileCompressionZstdLevel),
-			BlockSize: blockSize(o, id, level), Options: o,
+			BlockSize: f.blockSize(o, id, level), Options: o,
 		},
 		prefix:  prefix,
 		suffix:  suffix,
@@ -170,11 +176,20 @@ func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
 
 // blockSize is file.block-size, else for a new Parquet file of level 0 a share of the write buffer: the file's writer holds a
 // row group in memory until it is whole, and several buckets are written at once. 0 is the format's own size.
-func blockSize(o table.Options, format string, level int) int64 {
+func (f *Files) blockSize(o table.Options, format string, level int) int64 {
 	const least, most = 32 << 20, 128 << 20
 	n := o.Size(table.KeyFileBlockSize)
-	if _, set := o["parquet.block.size"]; n > 0 || set || format != "parquet" || level != 0 {
+	own, set := o["parquet.block.size"]
+	if format == "parquet" && n == 0 && !set && level == 0 {
+		n = min(max(o.Size(table.KeyWriteBufferSize)/2, least), most)
+	}
+	if f.block == 0 || format != "parquet" {
 		return n
 	}
-	return min(max(o.Size(table.KeyWriteBufferSize)/2, least), most)
+	if n == 0 {
+		if n, _ = strconv.ParseInt(own, 10, 64); n <= 0 {
+			n = most
+		}
+	}
+	return min(n, f.block)
 }

@@ -33,7 +33,7 @@ type fileWriter struct {
 	minKey, maxKey []byte
 }
 
-func (f *Files) newFile(ctx context.Context, set *fileSettings, dir, name string) (*fileWriter, error) {
+func (f *Files) newFile(ctx context.Context, set *fileSettings, dir, name string, m *meter) (*fileWriter, error) {
 	w := &fileWriter{
 		files: f, set: set, ctx: ctx, name: name, path: fs.Join(dir, name),
 		physical: row.NewBatch(f.layout.physical), keys: make([]*row.Column, len(f.layout.keys)),
@@ -43,7 +43,7 @@ func (f *Files) newFile(ctx context.Context, set *fileSettings, dir, name string
 	if err != nil {
 		return nil, fmt.Errorf("creating %s: %w", w.path, err)
 	}
-	w.out, w.open = newAsyncWriter(out), true
+	w.out, w.open = newAsyncWriter(m.writer(ctx, out)), true
 	enc, err := set.format.NewWriter(w.out, set.spec)
 	if err != nil {
 		w.abort()

@@ -32,6 +32,15 @@ func (kv *KeyValues) AppendRange(src *KeyValues, from, to int) {
 	kv.Seq = append(kv.Seq, src.Seq[from:to]...)
 }
 
+// gather makes kv the rows idx of src, which has the same row type.
+func (kv *KeyValues) gather(src *KeyValues, idx []int32) {
+	kv.Reset()
+	kv.Rows.AppendGather(src.Rows, idx)
+	for _, i := range idx {
+		kv.Seq = append(kv.Seq, src.Seq[i])
+	}
+}
+
 // truncate drops the records from n on.
 func (kv *KeyValues) truncate(n int) {
 	kv.Rows.Truncate(n)

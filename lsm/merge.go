@@ -2,7 +2,6 @@ package lsm
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 
@@ -10,86 +9,54 @@ import (
 	"github.com/paimon-go/paimon-go/internal/losertree"
 )
 
-// order says how records of one key space compare: by key, then by the user-defined sequence, then by sequence number.
-// Columns are positions in the batches at hand.
-type order struct {
-	keys []int
-	seqs []int // of sequence.field
-	desc bool  // sequence.field.sort-order
-}
+// keep says what a merge makes of the records of one key, which it sees from the oldest to the newest.
+type keep uint8
 
-// source is one sorted run on its way into a merge: its block of rows at hand, each with bytes whose order is that of the
-// records. Records of one source have ascending, unique keys.
-type source struct {
-	next func(*KeyValues) error // fills a block; io.EOF after the last
-	kv   *KeyValues
-	at   int
-	keys []byte
-	end  []uint32 // end[i]: where the key of row i ends in keys; its sequences follow up to start of row i+1
-	from []uint32 // from[i]: where row i starts in keys
-}
+const (
+	keepNewest keep = iota // deduplicate
+	keepOldest             // first-row
+	keepFolded             // whatever a merge function makes of them
+	keepAll                // nothing is merged; runs are only made one
+)
 
-// fill gets the next block that has rows; false at the end.
-func (s *source) fill(o *order) (bool, error) {
-	s.at = 0
-	for {
-		err := s.next(s.kv)
-		if errors.Is(err, io.EOF) {
-			s.kv.Reset()
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if s.kv.Len() > 0 {
-			break
-		}
-	}
-	keys := make([]*row.Column, len(o.keys))
-	for i, k := range o.keys {
-		keys[i] = &s.kv.Rows.Cols[k]
-	}
-	s.keys, s.end, s.from = s.keys[:0], s.end[:0], s.from[:0]
-	for i := range s.kv.Len() {
-		s.from = append(s.from, uint32(len(s.keys)))
-		s.keys = row.AppendKey(s.keys, keys, i)
-		s.end = append(s.end, uint32(len(s.keys)))
-		for _, c := range o.seqs {
-			s.keys = row.AppendSortField(s.keys, &s.kv.Rows.Cols[c], i, o.desc)
-		}
-		s.keys = binary.BigEndian.AppendUint64(s.keys, uint64(s.kv.Seq[i])^1<<63)
-	}
-	s.from = append(s.from, uint32(len(s.keys)))
-	return true, nil
-}
-
-func (s *source) key(i int) []byte { return s.keys[s.from[i]:s.end[i]] }
-
-// full returns the bytes that order row i among all records.
-func (s *source) full(i int) []byte { return s.keys[s.from[i]:s.from[i+1]] }
-
-func (s *source) prefix(i int) uint64 { return binary.BigEndian.Uint64(s.full(i)) } // at least the 8 of the sequence
-
-// merger merges sources and keeps one record of each key: the newest (deduplicate), or the oldest (first-row). A record
-// keeps its kind and sequence number, retracts included.
+// merger merges sources into records in order of their keys. With one source at work rows come over in ranges, whatever the
+// merge engine: a key with a single record stays as it is, kind and sequence number, retracts included, as in Java
+// (ReducerMergeFunctionWrapper). Records that were taken wait in picks, until their sources read on:
+//
+//	source 0  [k1 k2 k3 k7]      picks  0:k1-k3, 1:k5-k6, 0:k7
+//	source 1  [k3 k5 k6 k7]             k3 and k7 were taken from source 1 first and given back, as 0's are newer
+//
+// The last record taken may thus still be replaced, or become the first one of a fold.
 type merger struct {
 	order   *order
 	sources []*source
-	first   bool // keep the oldest
-	ignore  bool // ignore-delete: a retract doesn't replace another record
-	tree    losertree.Tree
-	last    []byte // key of the record that was taken last
-	begun   bool
+	keep    keep
+	ignore  bool      // ignore-delete: a retract doesn't replace another record
+	merge   MergeFunc // of keepFolded
 
-	// Records taken but not yet copied: rows lo to hi of source pending. The last of them may still be replaced.
-	pending *source
-	lo, hi  int
+	tree  losertree.Tree
+	last  []byte // key of the record that was seen last
+	known bool   // there is one
+	begun bool
+
+	picks  []pick
+	picked int           // rows of them
+	cols   []*row.Column // scratch
+
+	// What is known of the key of the record that was seen last.
+	held    bool // the last record taken, in picks or else in the batch being filled, is its outcome so far
+	folding bool // the merge function has its records
+	high    bool // it has a record above level 0
+	deep    bool // a shadow has it
 }
+
+// pick is rows lo to hi of a source's block, to be copied.
+type pick struct{ source, lo, hi int32 }
 
 func (m *merger) start() error {
 	m.tree.Reset(len(m.sources), func(a, b int) int {
 		x, y := m.sources[a], m.sources[b]
-		return bytes.Compare(x.full(x.at)[8:], y.full(y.at)[8:])
+		return x.compare(x.at, y, y.at)
 	})
 	for i, s := range m.sources {
 		ok, err := s.fill(m.order)
@@ -97,7 +64,7 @@ func (m *merger) start() error {
 			return err
 		}
 		if ok {
-			m.tree.Set(i, s.prefix(0))
+			m.tree.Set(i, s.prefix[0])
 		} else {
 			m.tree.SetDone(i)
 		}
@@ -122,19 +89,32 @@ func (m *merger) next(dst *KeyValues, limit int) error {
 			break
 		}
 		s := m.sources[w]
-		same := m.last != nil && bytes.Equal(m.last, s.key(s.at))
-		if !same && dst.Len()+m.hi-m.lo >= limit {
-			break
+		same := m.known && bytes.Equal(m.last, s.key(s.at))
+		if !same {
+			if err := m.endKey(dst); err != nil {
+				return err
+			}
+			if dst.Len()+m.picked >= limit {
+				break
+			}
 		}
 		n := 1
-		if w == before {
-			n = min(m.lead(w), max(1, limit-dst.Len()-(m.hi-m.lo)))
+		if w == before || s.shadow {
+			n = m.lead(w)
+		}
+		if !s.shadow {
+			n = min(n, max(1, limit-dst.Len()-m.picked))
 		}
 		before = w
-		m.take(dst, s, n, same)
-		if err := m.step(dst, s, n); err != nil {
+		if err := m.take(dst, w, n, same); err != nil {
 			return err
 		}
+		if err := m.step(dst, w, n); err != nil {
+			return err
+		}
+	}
+	if err := m.endKey(dst); err != nil {
+		return err
 	}
 	m.flush(dst)
 	if dst.Len() == 0 {
@@ -143,63 +123,163 @@ func (m *merger) next(dst *KeyValues, limit int) error {
 	return nil
 }
 
-// lead returns how many rows of w, the tree's winner, come before the head of every other source.
+// lead returns how many rows of w, the tree's winner, come before the head of every other source. But for the first, none of
+// them has the key of the row before.
 func (m *merger) lead(w int) int {
 	s := m.sources[w]
-	left := s.kv.Len() - s.at
-	c, ok := m.tree.Challenger()
-	if !ok {
-		return left
+	n := s.kv.Len() - s.at
+	if c, ok := m.tree.Challenger(); ok {
+		other := m.sources[c]
+		n = s.before(n, other, other.at)
 	}
-	other := m.sources[c]
-	head := other.full(other.at)
-	if bytes.Compare(s.full(s.kv.Len()-1), head) < 0 {
-		return left
-	}
-	n := 1
-	for n < left && bytes.Compare(s.full(s.at+n), head) < 0 {
-		n++
+	if s.dups {
+		for i := 1; i < n; i++ {
+			if bytes.Equal(s.key(s.at+i-1), s.key(s.at+i)) {
+				return i
+			}
+		}
 	}
 	return n
 }
 
-// take accepts n rows of s; the first has the key of the record taken before when same is set.
-func (m *merger) take(dst *KeyValues, s *source, n int, same bool) {
+// take accepts the next n rows of source w; the first has the key of the record seen before when same is set.
+func (m *merger) take(dst *KeyValues, w, n int, same bool) error {
+	s := m.sources[w]
 	from, to := s.at, s.at+n
 	if same {
-		if m.first || m.ignore && s.kv.Rows.Kinds[from].IsRetract() {
-			from++
-		} else if m.hi > m.lo {
-			m.hi--
-		} else {
-			dst.truncate(dst.Len() - 1)
+		if err := m.join(dst, w, from); err != nil {
+			return err
+		}
+		if from++; from == to {
+			return nil
+		}
+		if err := m.endKey(dst); err != nil {
+			return err
 		}
 	}
-	if from < to {
-		if m.pending != s || m.hi != from || m.lo == m.hi {
-			m.flush(dst)
-			m.pending, m.lo = s, from
+	m.held, m.high, m.deep = !s.shadow, s.high, s.shadow
+	if !s.shadow {
+		m.pick(w, from, to)
+	}
+	m.last, m.known = append(m.last[:0], s.key(to-1)...), true
+	return nil
+}
+
+// join accepts row i of source w, which has the key of the record seen before.
+func (m *merger) join(dst *KeyValues, w, i int) error {
+	s := m.sources[w]
+	switch {
+	case s.shadow:
+		m.deep = true
+		if m.keep == keepOldest && !m.high {
+			m.drop(dst)
 		}
-		m.hi = to
+		return nil
+	case m.keep == keepAll:
+		m.pick(w, i, i+1)
+		return nil
+	case m.keep == keepFolded && (m.held || m.folding):
+		return m.fold(dst, s, i)
+	case m.keep == keepOldest:
+		return m.joinOldest(dst, w, i)
+	case m.ignore && s.kv.Rows.Kinds[i].IsRetract():
+		if m.heldRetract(dst) {
+			m.drop(dst) // of retracts alone nothing is left
+		}
+		return nil
 	}
-	m.last = append(m.last[:0], s.key(to-1)...)
+	m.drop(dst)
+	m.pick(w, i, i+1)
+	m.held = true
+	return nil
 }
 
-// flush copies what is pending.
-func (m *merger) flush(dst *KeyValues) {
-	if m.hi > m.lo {
-		dst.AppendRange(m.pending.kv, m.lo, m.hi)
+// joinOldest is first-row. A key that a deeper level has is dropped, unless a record was there already when it came to be.
+func (m *merger) joinOldest(dst *KeyValues, w, i int) error {
+	s := m.sources[w]
+	retract, was := s.kv.Rows.Kinds[i].IsRetract(), m.heldRetract(dst)
+	if (retract || was) && !m.ignore {
+		return errors.New("merge-engine first-row doesn't take retracts (-U, -D); the table has some, and ignore-delete is not set")
 	}
-	m.pending, m.lo, m.hi = nil, 0, 0
+	if was {
+		m.drop(dst)
+	}
+	if retract {
+		return nil
+	}
+	m.high = m.high || s.high
+	if !m.held && (!m.deep || m.high) {
+		m.pick(w, i, i+1)
+		m.held = true
+	}
+	return nil
 }
 
-// step moves s, the tree's winner, past n rows.
-func (m *merger) step(dst *KeyValues, s *source, n int) error {
+// heldRetract reports whether the outcome so far is a retract.
+func (m *merger) heldRetract(dst *KeyValues) bool {
+	if !m.held {
+		return false
+	}
+	if n := len(m.picks); n > 0 {
+		p := m.picks[n-1]
+		return m.sources[p.source].kv.Rows.Kinds[p.hi-1].IsRetract()
+	}
+	return dst.Rows.Kinds[dst.Len()-1].IsRetract()
+}
+
+// drop gives the outcome so far back.
+func (m *merger) drop(dst *KeyValues) {
+	if !m.held {
+		return
+	}
+	m.held = false
+	n := len(m.picks)
+	if n == 0 {
+		dst.truncate(dst.Len() - 1)
+		return
+	}
+	m.picked--
+	if p := &m.picks[n-1]; p.hi-p.lo > 1 {
+		p.hi--
+	} else {
+		m.picks = m.picks[:n-1]
+	}
+}
+
+// fold gives row i of s to the merge function, after the record that is held if this is the key's second.
+func (m *merger) fold(dst *KeyValues, s *source, i int) error {
+	if !m.folding {
+		m.merge.Reset()
+		kv, at := dst, dst.Len()-1
+		if n := len(m.picks); n > 0 {
+			p := m.picks[n-1]
+			kv, at = m.sources[p.source].kv, int(p.hi-1)
+		}
+		if err := m.merge.Add(kv, at); err != nil {
+			return err
+		}
+		m.drop(dst)
+		m.folding = true
+	}
+	return m.merge.Add(s.kv, i)
+}
+
+// endKey appends the outcome of a fold.
+func (m *merger) endKey(dst *KeyValues) error {
+	if !m.folding {
+		return nil
+	}
+	m.folding = false
+	m.flush(dst)
+	return m.merge.Result(dst)
+}
+
+// step moves w, the tree's winner, past n rows.
+func (m *merger) step(dst *KeyValues, w, n int) error {
+	s := m.sources[w]
 	s.at += n
 	if s.at == s.kv.Len() {
-		if m.pending == s {
-			m.flush(dst)
-		}
+		m.flush(dst)
 		ok, err := s.fill(m.order)
 		if err != nil {
 			return err
@@ -209,6 +289,6 @@ func (m *merger) step(dst *KeyValues, s *source, n int) error {
 			return nil
 		}
 	}
-	m.tree.Advance(s.prefix(s.at))
+	m.tree.Advance(s.prefix[s.at])
 	return nil
 }

@@ -73,11 +73,3 @@ func TestJavaReadsAndAcceptsOurFiles(t *testing.T) {
 		}
 	}
 }
-
-func mustWrite(t *testing.T, tab *table.Table, kv *KeyValues, kind FileKind) []table.DataFile {
-	w := mustFiles(t, tab).NewWriter(t.Context(), noPartition, 0, 0, kind, table.SourceAppend)
-	require.NoError(t, w.Write(kv))
-	files, err := w.Close()
-	require.NoError(t, err)
-	return files
-}

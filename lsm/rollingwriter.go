@@ -25,6 +25,7 @@ type RollingWriter struct {
 	bucket   int32
 	level    int
 	source   table.FileSource
+	meter    *meter // may be nil
 	dir      string
 	base     string // name up to the counter; one random id a writer
 	started  int    // files begun; the counter in the names
@@ -86,7 +87,7 @@ func (w *RollingWriter) write(kv *KeyValues) error {
 func (w *RollingWriter) newFile() (*fileWriter, error) {
 	name := w.base + strconv.Itoa(w.started) + w.settings.suffix
 	w.started++
-	return w.files.newFile(w.ctx, w.settings, w.dir, name)
+	return w.files.newFile(w.ctx, w.settings, w.dir, name, w.meter)
 }
 
 // endFile completes the file under way.

@@ -72,7 +72,7 @@ type scanner struct {
 	opts  *ScanOptions
 	proj  *projection // wanted columns, then those that merging needs besides
 	order *order
-	first bool
+	keep  keep
 	batch int
 
 	wanted *row.Type  // the type of what is given out
@@ -93,7 +93,7 @@ func newScanner(t *table.Table, o *ScanOptions) (*scanner, error) {
 	switch engine {
 	case "deduplicate":
 	case "first-row":
-		s.first = true
+		s.keep = keepOldest
 	default:
 		return nil, fmt.Errorf("%w: reading a table with merge-engine %s", ErrUnsupported, engine)
 	}
@@ -173,7 +173,7 @@ type bucketFiles struct {
 func (s *scanner) buckets(ctx context.Context, snap *table.Snapshot) ([]bucketFiles, error) {
 	f := table.Filter{Partition: s.opts.Partition, Bucket: s.opts.Bucket}
 	return groupBuckets(s.table.Scan(ctx, snap, f), func(e *table.Entry) bool {
-		if e.Bucket < 0 || s.first && e.File.Level == 0 {
+		if e.Bucket < 0 || s.keep == keepOldest && e.File.Level == 0 {
 			return false
 		}
 		return s.opts.Match == nil || s.opts.Match(e.Partition, e.Bucket)
@@ -248,7 +248,7 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw 
 		for i, r := range readers {
 			sources[i] = &source{next: r.next, kv: NewKeyValues(s.proj.rows)}
 		}
-		m := &merger{order: s.order, sources: sources, first: s.first, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
+		m := &merger{order: s.order, sources: sources, keep: s.keep, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
 		next = func(kv *KeyValues) error { return m.next(kv, batch) }
 	}
 	for {
@@ -308,6 +308,7 @@ type runReader struct {
 	bucket    int32
 	files     run
 	batch     int
+	meter     *meter // may be nil
 	file      *FileReader
 }
 
@@ -317,10 +318,10 @@ func (r *runReader) next(dst *KeyValues) error {
 			if len(r.files) == 0 {
 				return io.EOF
 			}
-			if err := r.ctx.Err(); err != nil {
-				return err
+			if r.ctx.Err() != nil {
+				return context.Cause(r.ctx)
 			}
-			f, err := r.proj.open(r.ctx, r.partition, r.bucket, r.files[0].file, r.batch)
+			f, err := r.proj.open(r.ctx, r.partition, r.bucket, r.files[0].file, r.batch, r.meter)
 			if err != nil {
 				return err
 			}

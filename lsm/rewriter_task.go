@@ -1,0 +1,138 @@
+package lsm
+
+import (
+	"context"
+	"time"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// rewriteTask is one Rewrite under way.
+type rewriteTask struct {
+	*Rewriter
+	ctx       context.Context // of this one Rewrite
+	partition []byte
+	bucket    int32
+	levels    *Levels
+	unit      Unit
+	now       time.Time
+	meter     *meter
+
+	candidate []section // to be merged into one run of files
+	inc       table.CompactIncrement
+	stats     RewriteStats
+}
+
+// run walks along the key axis (Java's MergeTreeCompactTask): what overlaps is merged, and so are small files with what lies
+// beside them; a large file that nothing overlaps only moves to the output's level.
+//
+//	sections  |a b| |c|  |D|  |e|  |F|       small files in lower case
+//	output    [merged]   [D]  [e]  [F]       e alone isn't worth the work
+func (t *rewriteTask) run() error {
+	ranges, err := spans(t.unit.Files, keyTypes(t.schema))
+	if err != nil {
+		return err
+	}
+	if t.unit.FileRewrite {
+		for _, s := range ranges {
+			if err := t.rewrite([]section{{run{s}}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, sec := range sections(ranges) {
+		if len(sec) > 1 {
+			t.candidate = append(t.candidate, sec)
+			continue
+		}
+		for _, s := range sec[0] {
+			if s.file.Size < t.smallFile {
+				t.candidate = append(t.candidate, section{run{s}})
+				continue
+			}
+			if err := t.settle(); err != nil {
+				return err
+			}
+			if err := t.upgrade(s); err != nil {
+				return err
+			}
+		}
+	}
+	return t.settle()
+}
+
+// settle does what is to be done with the candidates.
+func (t *rewriteTask) settle() error {
+	c := t.candidate
+	t.candidate = nil
+	switch {
+	case len(c) == 0:
+		return nil
+	case len(c) == 1 && len(c[0]) == 1:
+		for _, s := range c[0][0] {
+			if err := t.upgrade(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return t.rewrite(c)
+}
+
+// upgrade moves a file to the output's level, by rewriting it if there is something to be done with its rows.
+func (t *rewriteTask) upgrade(s span) error {
+	f, level := s.file, t.unit.OutputLevel
+	switch {
+	case level == t.levels.MaxLevel() && f.DeleteRows != 0, // -1 is unknown
+		t.rewriteAll, t.Expired(f, t.now):
+		return t.rewrite([]section{{run{s}}})
+	case f.Level == level:
+		return nil
+	case t.lookup && f.Level == 0 && t.looksUp(f):
+		return t.merge([]section{{run{s}}}, false)
+	}
+	up := *f
+	up.Level = level
+	t.inc.Before = append(t.inc.Before, *f)
+	t.inc.After = append(t.inc.After, up)
+	t.stats.Upgraded++
+	return nil
+}
+
+// looksUp reports whether a file of level 0 has to be rewritten because its keys may lie deeper, or because lookups want
+// the format of its level (Java's LookupMergeTreeCompactRewriter.upgradeStrategy).
+func (t *rewriteTask) looksUp(f *table.DataFile) bool {
+	o, level := t.table.Options(), t.unit.OutputLevel
+	return level != t.levels.MaxLevel() || table.FileFormat(o, f.Level) != table.FileFormat(o, level)
+}
+
+func (t *rewriteTask) rewrite(secs []section) error { return t.merge(secs, t.unit.DropDelete) }
+
+// merge writes the sections' rows into new files.
+func (t *rewriteTask) merge(secs []section, dropDelete bool) error {
+	w := t.files.NewWriter(t.ctx, t.partition, t.bucket, t.unit.OutputLevel, Data, table.SourceCompact)
+	w.meter = t.meter
+	m := &sectionMerge{rewriteTask: t, out: w, dropDelete: dropDelete, kept: NewKeyValues(t.proj.rows)}
+	for _, s := range secs {
+		if err := m.section(s); err != nil {
+			w.Abort()
+			return err
+		}
+	}
+	after, err := w.Close()
+	if err != nil {
+		return err
+	}
+	t.inc.After = append(t.inc.After, after...)
+	t.stats.FilesWritten += len(after)
+	for _, s := range secs {
+		for _, r := range s {
+			for _, f := range r {
+				t.inc.Before = append(t.inc.Before, *f.file)
+				t.stats.FilesRead++
+			}
+		}
+	}
+	return nil
+}
