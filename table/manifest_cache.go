@@ -16,6 +16,7 @@ type meta struct {
 	items map[string]*list.Element // by file name, which is unique for ever
 	order list.List                // of *metaItem, the most recently used first
 	bytes int64
+	limit int64 // 0: metaCacheBytes
 }
 
 // metaItem is a decoded manifest (*manifestData) or manifest list ([]Manifest); both are never changed.
@@ -52,11 +53,11 @@ func (m *meta) get(name string) (any, bool) {
 // put keeps a value, and drops those unused for the longest time to make room. What is larger than a quarter of the room is
 // not kept: it would push out all the rest.
 func (m *meta) put(name string, value any, bytes int64) {
-	if bytes > metaCacheBytes/4 {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if bytes > m.limitLocked()/4 {
+		return
+	}
 	if m.items == nil {
 		m.items = map[string]*list.Element{}
 	}
@@ -65,9 +66,27 @@ func (m *meta) put(name string, value any, bytes int64) {
 	}
 	m.items[name] = m.order.PushFront(&metaItem{name, value, bytes})
 	m.bytes += bytes
-	for m.bytes > metaCacheBytes {
+	m.trimLocked()
+}
+
+func (m *meta) limitLocked() int64 {
+	if m.limit > 0 {
+		return m.limit
+	}
+	return metaCacheBytes
+}
+
+func (m *meta) trimLocked() {
+	for m.bytes > m.limitLocked() {
 		m.removeLocked(m.order.Back())
 	}
+}
+
+func (m *meta) setLimit(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.limit = bytes
+	m.trimLocked()
 }
 
 // drop forgets a file that was removed.

@@ -1,0 +1,172 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+const (
+	// maxFollow is how many snapshots are followed one by one; what lies further back is listed anew.
+	maxFollow = 200
+	// listTries is how often the newest snapshot is listed again when it expired meanwhile.
+	listTries = 5
+)
+
+// followed tells what a look for new snapshots brought.
+type followed struct {
+	snapshots     int   // new ones
+	listed        bool  // everything was listed
+	appendedBytes int64 // files that came at level 0
+	appends       int   // snapshots of writers
+}
+
+// follow brings the state to the newest snapshot: by the deltas of those that are new, or by listing the newest one when
+// there is no state yet or the way to it is interrupted, as by expiry or a rollback.
+func (st *tableState) follow(ctx context.Context, t *table.Table) (followed, error) {
+	if st.snapshot != nil {
+		same, err := t.Unchanged(ctx, st.snapshot)
+		if same || err != nil {
+			return followed{}, err
+		}
+	}
+	latest, err := t.Latest(ctx)
+	if err != nil {
+		return followed{}, err
+	}
+	if latest == nil {
+		return st.vanish(), nil
+	}
+	if st.snapshot == nil || latest.ID < st.snapshot.ID || latest.ID-st.snapshot.ID > maxFollow {
+		return st.list(ctx, t)
+	}
+	if latest.ID == st.snapshot.ID {
+		if sameSnapshot(latest, st.snapshot) {
+			return followed{}, nil
+		}
+		return st.list(ctx, t)
+	}
+	f, err := st.followTo(ctx, t, latest)
+	if errors.Is(err, errDiverged) || errors.Is(err, fs.ErrNotExist) {
+		st.snapshot = nil // half a delta may have been applied
+		return st.list(ctx, t)
+	}
+	return f, err
+}
+
+// sameSnapshot tells whether two snapshots of an id are one: an id is used again after a rollback.
+func sameSnapshot(a, b *table.Snapshot) bool {
+	return a.BaseManifestList == b.BaseManifestList && a.DeltaManifestList == b.DeltaManifestList && a.TimeMillis == b.TimeMillis
+}
+
+// vanish empties the state of a table that has no snapshot.
+func (st *tableState) vanish() followed {
+	had := st.snapshot != nil
+	st.snapshot = nil
+	clear(st.buckets)
+	clear(st.parts)
+	return followed{listed: had}
+}
+
+// followTo applies the deltas of the snapshots after the known one.
+func (st *tableState) followTo(ctx context.Context, t *table.Table, latest *table.Snapshot) (f followed, err error) {
+	for id := st.snapshot.ID + 1; id <= latest.ID; id++ {
+		s := latest
+		if id < latest.ID {
+			if s, err = t.Snapshot(ctx, id); err != nil {
+				return f, err
+			}
+		}
+		// The counts form a chain that a rollback or a table made anew under the name would break.
+		if s.TotalRecordCount != st.snapshot.TotalRecordCount+s.DeltaRecordCount {
+			return f, errDiverged
+		}
+		d := deltas{}
+		for e, err := range t.ScanDelta(ctx, s) {
+			if err != nil {
+				return f, err
+			}
+			d.add(&e)
+		}
+		n, err := st.apply(s, d)
+		if err != nil {
+			return f, err
+		}
+		f.snapshots++
+		f.appendedBytes += n
+		if s.CommitKind == table.CommitAppend {
+			f.appends++
+		}
+	}
+	return f, nil
+}
+
+// list reads all live files of the newest snapshot. That one never expires, but a newer one may come while we read it, and
+// then this one and its manifests may go.
+func (st *tableState) list(ctx context.Context, t *table.Table) (followed, error) {
+	var err error
+	for range listTries {
+		var latest *table.Snapshot
+		if latest, err = t.Latest(ctx); err != nil {
+			return followed{}, err
+		}
+		if latest == nil {
+			return st.vanish(), nil
+		}
+		if err = st.listAt(ctx, t, latest); err == nil {
+			return followed{snapshots: 1, listed: true}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return followed{}, err
+		}
+	}
+	return followed{}, fmt.Errorf("listing the files of %s: %w", t.Path(), err)
+}
+
+func (st *tableState) listAt(ctx context.Context, t *table.Table, s *table.Snapshot) error {
+	fresh := newTableState()
+	fresh.keep, fresh.newPart = st.keep, st.newPart
+	d := deltas{}
+	for e, err := range t.Scan(ctx, s, table.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if e.Bucket >= 0 && (st.keep == nil || st.keep(e.Partition, e.Bucket)) {
+			d.add(&e)
+		}
+	}
+	if _, err := fresh.apply(s, d); err != nil {
+		return err
+	}
+	for k, b := range fresh.buckets { // what isn't about files goes on
+		b.written = wallMillis(b)
+		if old := st.buckets[k]; old != nil {
+			b.failed, b.retryAt, b.full, b.givenUp = old.failed, old.retryAt, old.full, old.givenUp
+			b.written = max(b.written, old.written)
+		}
+	}
+	*st = *fresh
+	return nil
+}
+
+// wallMillis returns when the last level-0 file of a bucket was made by its writer's clock, which is good enough to tell hot
+// buckets from cold ones.
+func wallMillis(b *bucket) int64 {
+	newest := int64(0)
+	for i := range b.files {
+		if f := &b.files[i]; f.Level == 0 {
+			newest = max(newest, f.CreationMillis)
+		}
+	}
+	return fromLocal(newest, time.Local).UnixMilli()
+}
+
+// fromLocal reads a wall clock that is written as if it were UTC.
+func fromLocal(millis int64, zone *time.Location) time.Time {
+	w := time.UnixMilli(millis).UTC()
+	return time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), zone)
+}

@@ -1,0 +1,195 @@
+package compactor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// hotFor is how long a bucket counts as hot after a level-0 file came.
+const hotFor = 10 * time.Minute
+
+// plan asks the strategy about the buckets that have changed and offers what it wants to the workers.
+func (l *tableLoop) plan(now time.Time) {
+	taken, waiting := l.x.dispatch.given(l)
+	timed := !now.Before(l.replanAt)
+	l.replan = false
+	if l.inFull {
+		if len(taken)+waiting > 0 {
+			l.replanAt = now.Add(idleMaintain)
+			return // what comes now is for the next round
+		}
+		l.inFull = false
+	}
+	full := l.fullDue()
+	var wanted []*candidate
+	for k, b := range l.st.buckets {
+		if taken[k] {
+			continue
+		}
+		if b.changed || timed || full || l.inOnceFull() {
+			l.pickInto(b, full, now)
+		}
+		if b.picked == nil || !l.allowed(b, now) {
+			delete(l.wanted, k)
+			continue
+		}
+		wanted = append(wanted, b.picked)
+	}
+	if full {
+		l.inFull = len(wanted) > 0
+		l.appends = 0
+		if n := int64(l.deltaCommits()); l.inFull && l.nextID%n != 0 {
+			l.nextID += n - l.nextID%n
+		}
+	}
+	l.replanAt = now.Add(l.replanPause(now))
+	l.x.dispatch.offer(l, wanted)
+	l.publish(wanted, taken)
+}
+
+// replanPause is how long a strategy's answer is good when nothing changes: its rules on time are coarse.
+func (l *tableLoop) replanPause(now time.Time) time.Duration {
+	pause := idleMaintain
+	if o := l.t.Options(); o.Has(table.KeyCompactionOptimizationInterval) {
+		pause = min(pause, max(o.Duration(table.KeyCompactionOptimizationInterval)/10, l.x.cfg.Interval))
+	}
+	for _, b := range l.st.buckets {
+		if b.picked != nil && b.retryAt > now.UnixMilli() {
+			pause = min(pause, time.Duration(b.retryAt-now.UnixMilli())*time.Millisecond)
+		}
+	}
+	if l.x.cfg.PartitionIdle > 0 {
+		pause = min(pause, max(l.x.cfg.PartitionIdle/4, l.x.cfg.Interval))
+	}
+	return pause
+}
+
+// allowed tells whether a bucket that wants a compaction may have it now.
+func (l *tableLoop) allowed(b *bucket, now time.Time) bool {
+	if b.part.excluded || b.givenUp || b.retryAt > now.UnixMilli() {
+		return false
+	}
+	return l.x.cfg.PartitionIdle == 0 || now.Sub(fromLocal(b.part.newest, time.Local)) >= l.x.cfg.PartitionIdle
+}
+
+func (l *tableLoop) deltaCommits() int {
+	o := l.t.Options()
+	if !o.Has(table.KeyFullCompactionDeltaCommits) || o.Int(table.KeyFullCompactionDeltaCommits) < 0 {
+		return 0
+	}
+	return max(1, o.Int(table.KeyFullCompactionDeltaCommits))
+}
+
+// fullDue tells whether buckets with new files are to be compacted in full, as full-compaction.delta-commits has it: each N
+// commits of ours. A table that is written so little that nothing else is picked counts its writers' commits.
+func (l *tableLoop) fullDue() bool {
+	n := l.deltaCommits()
+	if n == 0 || l.once != nil || l.unresolved != nil || len(l.pending) > 0 {
+		return false
+	}
+	return l.nextID%int64(n) == 0 || l.appends >= n*l.t.Options().Int(table.KeyNumSortedRunCompactionTrigger)
+}
+
+func (l *tableLoop) inOnceFull() bool { return l.once != nil && l.once.full }
+
+// pickInto asks the strategy about a bucket.
+func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
+	b.picked, b.changed = nil, false
+	if len(b.files) == 0 || b.part.excluded || b.givenUp {
+		return
+	}
+	levels, err := lsm.NewLevels(b.files, l.schema, l.t.Options())
+	if err != nil {
+		l.broken(b, err)
+		return
+	}
+	if id := b.newestSchema(); id > l.schema.ID {
+		l.broken(b, fmt.Errorf("%w: a file has schema %d, the newest is %d", table.ErrCorrupt, id, l.schema.ID))
+		return
+	}
+	state := lsm.PickState{Levels: levels, Now: now}
+	if every := l.strategy.LookupInterval(); every > 0 {
+		state.ForceUp = b.gentle >= every
+	}
+	var u lsm.Unit
+	var ok bool
+	switch {
+	case l.inOnceFull():
+		if !b.full {
+			u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, now) })
+		}
+	case full && b.appended > 0:
+		u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, now) })
+	default:
+		u, ok = l.strategy.Pick(state)
+	}
+	if ok {
+		b.picked = l.candidate(b, levels, u, now)
+	}
+}
+
+// broken reports a bucket whose files can't be compacted, and lets it rest.
+func (l *tableLoop) broken(b *bucket, err error) {
+	err = fmt.Errorf("table %s, partition %q, bucket %d: %w", l.name, b.part.path, b.id, err)
+	l.stats.failed(err)
+	if l.once != nil {
+		l.once.fail(err)
+	}
+	if b.failed == 0 {
+		l.log.Error("a bucket can't be compacted", "error", err)
+	}
+	b.failed++
+}
+
+func (l *tableLoop) candidate(b *bucket, levels *lsm.Levels, u lsm.Unit, now time.Time) *candidate {
+	k := b.key()
+	since, ok := l.wanted[k]
+	if !ok {
+		since = now
+		l.wanted[k] = now
+	}
+	job := Job{
+		Table: l.name, Partition: b.part.path, Bucket: b.id, Files: len(u.Files), Runs: levels.NumSortedRuns(), Level0: levels.DeepestLevel0(),
+		Reason: u.Reason, OutputLevel: u.OutputLevel, Full: u.Reason == lsm.ReasonFull,
+	}
+	for i := range u.Files {
+		job.Bytes += u.Files[i].Size
+	}
+	trigger := max(l.t.Options().Int(table.KeyNumSortedRunCompactionTrigger), 1)
+	return &candidate{
+		loop: l, key: k, part: b.part, total: b.total, levels: levels, unit: u, rw: l.rw, job: job, since: since,
+		need: float64(job.Level0) / float64(trigger),
+		hot:  now.UnixMilli()-b.written < hotFor.Milliseconds(),
+	}
+}
+
+// publish makes the figures of the table known.
+func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
+	var files, maxRuns, maxLevel0 int
+	var bytes, backlog int64
+	for _, b := range l.st.buckets {
+		files += len(b.files)
+		bytes += b.size()
+		runs, level0 := b.runs()
+		maxRuns, maxLevel0 = max(maxRuns, runs), max(maxLevel0, level0)
+	}
+	for _, c := range wanted {
+		backlog += c.job.Bytes
+	}
+	for k := range taken {
+		if b := l.st.buckets[k]; b != nil && b.picked != nil {
+			backlog += b.picked.job.Bytes
+		}
+	}
+	l.stats.update(func(v *TableStats) {
+		v.Snapshot = 0
+		if l.st.snapshot != nil {
+			v.Snapshot = l.st.snapshot.ID
+		}
+		v.Buckets, v.Files, v.Bytes, v.MaxRuns, v.MaxLevel0 = len(l.st.buckets), files, bytes, maxRuns, maxLevel0
+		v.BacklogJobs, v.BacklogBytes = len(wanted)+len(taken), backlog
+	})
+}

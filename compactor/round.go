@@ -1,0 +1,240 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// round is the jobs of a table that are committed together. Once it was offered to storage under its identifier it stays as
+// it is until it is known that nothing came of it.
+type round struct {
+	id   int64
+	jobs []*finished
+	err  error // of the last try
+}
+
+func (r *round) committable() table.Committable {
+	x := table.Committable{ID: r.id}
+	for _, f := range r.jobs {
+		x.Messages = append(x.Messages, f.message())
+	}
+	return x
+}
+
+// roundAt is when what is pending is to be committed: when no job of the table runs any more, but not long after the first
+// one has ended, and not right after another commit. A full compaction of all written buckets is one commit.
+func (l *tableLoop) roundAt() time.Time {
+	running, waiting := l.x.dispatch.load(l)
+	at := l.lastCommit.Add(l.x.cfg.Round)
+	switch {
+	case l.inFull && running+waiting > 0:
+		return time.Now().Add(time.Hour) // the end of a job wakes the loop
+	case running > 0:
+		if late := l.pendingAt.Add(l.x.cfg.Round); late.After(at) {
+			at = late
+		}
+	}
+	return at
+}
+
+func (l *tableLoop) commitDue(now time.Time) bool {
+	if l.unresolved != nil {
+		return !now.Before(l.commitAt)
+	}
+	return len(l.pending) > 0 && !now.Before(l.roundAt())
+}
+
+// commitRound commits what is pending, or tries again what could not be committed.
+func (l *tableLoop) commitRound(ctx context.Context) {
+	r := l.unresolved
+	if r == nil {
+		r = &round{id: l.nextID, jobs: l.pending}
+		l.pending = nil
+	}
+	l.unresolved = nil
+	err := l.try(ctx, r)
+	if l.unresolved == nil {
+		l.commitFails = 0
+		return
+	}
+	l.commitAt = time.Now().Add(l.backoff(l.x.cfg.MinInterval/4, l.commitFails))
+	l.stats.failed(err)
+	if l.commitFails++; l.commitFails == 1 && ctx.Err() == nil {
+		l.log.Warn("a commit goes wrong, trying on", "jobs", len(r.jobs), "error", err)
+	}
+	if l.once != nil {
+		l.once.commitFailed(l, err)
+	}
+}
+
+// try commits a round. After a conflict it goes on without the jobs that lost. What storage prevents is left in
+// l.unresolved.
+func (l *tableLoop) try(ctx context.Context, r *round) error {
+	for len(r.jobs) > 0 {
+		start := time.Now()
+		s, err := l.commit.Commit(ctx, r.committable())
+		l.told(r, s, err, start)
+		switch {
+		case err == nil:
+			l.succeeded(r, s)
+			return nil
+		case errors.Is(err, table.ErrUnknownOutcome) || !errors.Is(err, table.ErrConflict):
+			r.err = err
+			l.unresolved = r
+			return err
+		}
+		r.err = err // of a conflict: nothing was published
+		if len(r.jobs) == 1 {
+			l.lost(r.jobs[0], err)
+			return nil
+		}
+		lost, err := l.losers(ctx, r)
+		if err != nil {
+			l.unresolved = r
+			return err
+		}
+		if len(lost) == 0 {
+			return l.oneByOne(ctx, r)
+		}
+		r.jobs = slices.DeleteFunc(r.jobs, func(f *finished) bool {
+			why, ok := lost[f]
+			if ok {
+				l.lost(f, why)
+			}
+			return ok
+		})
+	}
+	return nil
+}
+
+func (l *tableLoop) told(r *round, s *table.Snapshot, err error, start time.Time) {
+	if errors.Is(err, table.ErrConflict) {
+		l.stats.update(func(v *TableStats) { v.Conflicts++ })
+	}
+	if f := l.x.cfg.Listener.CommitEnd; f != nil {
+		f(CommitInfo{Table: l.name, Jobs: len(r.jobs), Snapshot: s, Duration: time.Since(start), Err: err})
+	}
+}
+
+// oneByOne commits each job alone, when nothing tells which of them the conflict is about.
+func (l *tableLoop) oneByOne(ctx context.Context, r *round) error {
+	for i, f := range r.jobs {
+		err := l.try(ctx, &round{id: l.nextID, jobs: []*finished{f}})
+		if l.unresolved != nil {
+			l.pending = append(l.pending, r.jobs[i+1:]...)
+			return err
+		}
+	}
+	return nil
+}
+
+// losers finds the jobs that the files of the newest snapshot contradict, with what they lost to.
+func (l *tableLoop) losers(ctx context.Context, r *round) (map[*finished]error, error) {
+	err := l.x.reading(ctx, func() error {
+		if l.once != nil { // its state is that of an older snapshot
+			_, err := l.st.list(ctx, l.t)
+			return err
+		}
+		_, err := l.st.follow(ctx, l.t)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.replan = true
+	lost := map[*finished]error{}
+	for _, f := range r.jobs {
+		if err := l.contradicts(f); err != nil {
+			lost[f] = err
+		}
+	}
+	return lost, nil
+}
+
+// contradicts returns why a job can't be committed any more.
+func (l *tableLoop) contradicts(f *finished) error {
+	gone := func(name string) error {
+		return fmt.Errorf("%w: %s is not in the table any more", table.ErrConflict, name)
+	}
+	b := l.st.buckets[f.c.key]
+	if b == nil {
+		return gone(f.inc.Before[0].Name)
+	}
+	there := make(map[fileKey]int, len(b.files))
+	for i := range b.files {
+		there[keyOf(&b.files[i])] = i
+	}
+	for i := range f.inc.Before {
+		if _, ok := there[keyOf(&f.inc.Before[i])]; !ok {
+			return gone(f.inc.Before[i].Name)
+		}
+		delete(there, keyOf(&f.inc.Before[i]))
+	}
+	files := slices.Clone(f.inc.After)
+	for _, i := range there {
+		files = append(files, b.files[i])
+	}
+	if _, err := lsm.NewLevels(files, l.schema, l.t.Options()); err != nil {
+		return fmt.Errorf("%w: %w", table.ErrConflict, err)
+	}
+	return nil
+}
+
+// lost drops a job that somebody else's commit made void. Its files are in no snapshot.
+func (l *tableLoop) lost(f *finished, why error) {
+	f.remove(l.x.hard)
+	l.settle(f, false)
+	l.rest(f.c.key, l.x.cfg.MinInterval/4)
+	l.pollAt = time.Time{}
+	l.stats.update(func(v *TableStats) { v.Lost++ })
+	l.log.Debug("a compaction was in vain", "partition", f.c.part.path, "bucket", f.c.key.bucket, "error", why)
+	if l.once != nil {
+		l.once.lost(l, f, why)
+	}
+}
+
+// succeeded goes on after a commit. The buckets are free once the state has come to the snapshot.
+func (l *tableLoop) succeeded(r *round, s *table.Snapshot) {
+	l.nextID = r.id + 1
+	l.lastCommit = time.Now()
+	l.stats.update(func(v *TableStats) {
+		v.Commits++
+		v.LastCommit = l.lastCommit
+	})
+	for _, f := range r.jobs {
+		f.snapshot = s.ID
+	}
+	l.log.Debug("compactions are committed", "snapshot", s.ID, "jobs", len(r.jobs))
+	l.committed = append(l.committed, r.jobs...)
+	if l.once != nil {
+		l.once.committed(l)
+		return
+	}
+	l.pollAt = time.Time{}
+}
+
+// settleCommitted frees the buckets of jobs that the state knows of.
+func (l *tableLoop) settleCommitted(listed bool) {
+	l.committed = slices.DeleteFunc(l.committed, func(f *finished) bool {
+		s := l.st.snapshot
+		if s != nil && s.ID < f.snapshot && !listed {
+			return false
+		}
+		l.settleOne(f)
+		return true
+	})
+}
+
+func (l *tableLoop) settleOne(f *finished) {
+	l.settle(f, true)
+	if b := l.st.buckets[f.c.key]; b != nil && f.info.Full {
+		_, b.appended = b.runs()
+		b.full = true
+	}
+}

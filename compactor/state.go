@@ -1,0 +1,248 @@
+package compactor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// bucketKey names a bucket of a table.
+type bucketKey struct {
+	partition string // serialized BinaryRow
+	bucket    int32
+}
+
+// tableState is what is known of a table's live files at a snapshot. It grows with deltas:
+//
+//	snapshot 7   list everything             p=1/bucket-0: a@0 b@0 c@5
+//	snapshot 8   + d@0                       p=1/bucket-0: a@0 b@0 d@0 c@5
+//	snapshot 9   - a@0 - b@0 - c@5 + e@5     p=1/bucket-0: d@0 e@5
+//
+// It belongs to one goroutine.
+type tableState struct {
+	snapshot *table.Snapshot // nil: the table has none, and no files
+	parts    map[string]*partition
+	buckets  map[bucketKey]*bucket
+	keep     func(partition []byte, bucket int32) bool // buckets of this process; nil: all
+	newPart  func(bytes []byte) (*partition, error)
+}
+
+// partition is what the buckets of a partition share.
+type partition struct {
+	bytes    []byte
+	path     string // "dt=2024-01-01", "" for a table without partitions
+	excluded bool   // the filter of partitions says no
+	// newest is the greatest creation time of the files there ever were, a wall clock read as UTC.
+	newest int64
+}
+
+// bucket is a bucket with files.
+type bucket struct {
+	part  *partition
+	id    int32
+	total int32 // buckets that its files say the partition has
+	files []table.DataFile
+
+	changed  bool  // since the strategy was asked
+	appended int   // level-0 files that came since the last full compaction was planned
+	gentle   int   // picks in a row that found nothing
+	written  int64 // Unix milliseconds of the snapshot that brought the last level-0 file
+
+	picked  *candidate // what the strategy wants
+	failed  int        // jobs that failed in a row
+	retryAt int64      // Unix milliseconds before which no job starts after a failure
+	full    bool       // Once has compacted it in full
+	givenUp bool       // by Once, after trouble
+}
+
+func newTableState() *tableState {
+	return &tableState{parts: map[string]*partition{}, buckets: map[bucketKey]*bucket{}}
+}
+
+// fileKey identifies a file of a bucket: an upgrade repeats the name at another level.
+type fileKey struct {
+	name  string
+	level int
+}
+
+func keyOf(f *table.DataFile) fileKey { return fileKey{f.Name, f.Level} }
+
+// delta is what a commit changes in one bucket.
+type delta struct {
+	total   int32
+	added   []table.DataFile
+	removed map[fileKey]bool
+}
+
+// deltas are the changes of a commit by bucket.
+type deltas map[bucketKey]*delta
+
+// add takes the next entry of the commit, in order.
+func (d deltas) add(e *table.Entry) {
+	k := bucketKey{string(e.Partition), e.Bucket}
+	b := d[k]
+	if b == nil {
+		b = &delta{removed: map[fileKey]bool{}}
+		d[k] = b
+	}
+	if e.Kind == table.Add {
+		b.total = e.TotalBuckets
+		b.added = append(b.added, packed(&e.File))
+		return
+	}
+	key := keyOf(&e.File)
+	if i := slices.IndexFunc(b.added, func(f table.DataFile) bool { return keyOf(&f) == key }); i >= 0 {
+		b.added = slices.Delete(b.added, i, i+1)
+		return
+	}
+	b.removed[key] = true
+}
+
+// errDiverged is what apply says when a delta isn't one of the known state.
+var errDiverged = fmt.Errorf("%w: what is known of the files is not what the snapshot goes on from", table.ErrConflict)
+
+// apply makes the changes of the snapshot s. After an error the state is of no use.
+func (st *tableState) apply(s *table.Snapshot, changes deltas) (appended int64, err error) {
+	for k, d := range changes {
+		n, err := st.change(s, k, d)
+		if err != nil {
+			return 0, err
+		}
+		appended += n
+	}
+	if s != nil {
+		st.snapshot = s
+	}
+	return appended, nil
+}
+
+// change makes the changes of one bucket and returns the bytes that came at level 0.
+func (st *tableState) change(s *table.Snapshot, k bucketKey, d *delta) (appended int64, err error) {
+	if k.bucket < 0 || st.keep != nil && !st.keep([]byte(k.partition), k.bucket) {
+		return 0, nil
+	}
+	b, err := st.bucket(k)
+	if err != nil {
+		return 0, err
+	}
+	before := len(b.files)
+	b.files = slices.DeleteFunc(b.files, func(f table.DataFile) bool { return d.removed[keyOf(&f)] })
+	if before-len(b.files) != len(d.removed) {
+		return 0, errDiverged
+	}
+	b.files = append(b.files, d.added...)
+	if d.total > 0 {
+		b.total = d.total
+	}
+	for i := range d.added {
+		f := &d.added[i]
+		b.part.newest = max(b.part.newest, f.CreationMillis)
+		if f.Level == 0 {
+			b.appended++
+			b.gentle++
+			appended += f.Size
+			if s != nil {
+				b.written = max(b.written, s.TimeMillis)
+			}
+		}
+	}
+	b.changed = true
+	return appended, nil
+}
+
+// bucket returns a bucket, new if need be.
+func (st *tableState) bucket(k bucketKey) (*bucket, error) {
+	if b := st.buckets[k]; b != nil {
+		return b, nil
+	}
+	p := st.parts[k.partition]
+	if p == nil {
+		var err error
+		if p, err = st.newPart([]byte(k.partition)); err != nil {
+			return nil, err
+		}
+		st.parts[k.partition] = p
+	}
+	b := &bucket{part: p, id: k.bucket}
+	st.buckets[k] = b
+	return b, nil
+}
+
+func (b *bucket) key() bucketKey { return bucketKey{string(b.part.bytes), b.id} }
+
+// prune forgets buckets without files and partitions without buckets.
+func (st *tableState) prune() {
+	used := make(map[string]bool, len(st.parts))
+	for k, b := range st.buckets {
+		if len(b.files) == 0 {
+			delete(st.buckets, k)
+		} else {
+			used[k.partition] = true
+		}
+	}
+	for p := range st.parts {
+		if !used[p] {
+			delete(st.parts, p)
+		}
+	}
+}
+
+// runs counts the sorted runs and the files of level 0.
+func (b *bucket) runs() (runs, level0 int) {
+	var levels uint64
+	for i := range b.files {
+		if l := b.files[i].Level; l == 0 {
+			level0++
+		} else if bit := uint64(1) << min(l, 63); levels&bit == 0 {
+			levels |= bit
+			runs++
+		}
+	}
+	return runs + level0, level0
+}
+
+func (b *bucket) size() (n int64) {
+	for i := range b.files {
+		n += b.files[i].Size
+	}
+	return n
+}
+
+// newestSchema is the greatest schema id of the files.
+func (b *bucket) newestSchema() int64 {
+	id := int64(-1)
+	for i := range b.files {
+		id = max(id, b.files[i].SchemaID)
+	}
+	return id
+}
+
+// packed copies a file's description out of the memory of its manifest, which it would keep alive, into two pieces.
+func packed(f *table.DataFile) table.DataFile {
+	c := *f
+	parts := []*[]byte{&c.MinKey, &c.MaxKey, &c.KeyStats.Min, &c.KeyStats.Max, &c.ValueStats.Min, &c.ValueStats.Max, &c.EmbeddedIndex}
+	n := 0
+	for _, p := range parts {
+		n += len(*p)
+	}
+	all := make([]byte, 0, n)
+	for _, p := range parts {
+		if *p == nil {
+			continue
+		}
+		from := len(all)
+		all = append(all, *p...)
+		*p = all[from:len(all):len(all)]
+	}
+	nulls := make([]int64, 0, len(c.KeyStats.NullCounts)+len(c.ValueStats.NullCounts))
+	for _, p := range []*[]int64{&c.KeyStats.NullCounts, &c.ValueStats.NullCounts} {
+		if *p == nil {
+			continue
+		}
+		from := len(nulls)
+		nulls = append(nulls, *p...)
+		*p = nulls[from:len(nulls):len(nulls)]
+	}
+	return c
+}

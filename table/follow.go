@@ -1,0 +1,33 @@
+package table
+
+import (
+	"context"
+	"maps"
+
+	"github.com/paimon-go/paimon-go/fs"
+)
+
+// Unchanged reports whether s, the newest snapshot that the caller knows, still is the newest: it is there and has no
+// successor. It costs two looks at names and reads nothing. A table that was rolled back and written again up to the same id
+// looks unchanged.
+func (t *Table) Unchanged(ctx context.Context, s *Snapshot) (bool, error) {
+	next, err := t.exists(ctx, t.snapshotPath(s.ID+1))
+	if err != nil || next {
+		return false, err
+	}
+	return t.exists(ctx, t.snapshotPath(s.ID))
+}
+
+// Dynamic returns the options that lie over those of the schema.
+func (t *Table) Dynamic() Options { return t.dynamic.Clone() }
+
+// On returns the table as seen through another file system that leads to the same files, such as one that counts calls.
+// What t remembers of metadata is not taken along.
+func (t *Table) On(fsys fs.FileSystem) *Table {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return &Table{fs: fsys, path: t.path, dynamic: t.dynamic, schema: t.schema, options: t.options, byID: maps.Clone(t.byID)}
+}
+
+// LimitCache bounds the memory that the table keeps of its metadata files; programs with many tables share less out to each.
+func (t *Table) LimitCache(bytes int64) { t.meta.setLimit(bytes) }
