@@ -27,6 +27,7 @@ type metrics struct {
 	lastSnapshot  atomic.Int64
 	failed        atomic.Int64
 	lastEarly     atomic.Int64 // Unix milliseconds of the last warning of early flushes
+	backlog       backlog
 }
 
 func newMetrics(j *job) *metrics {
@@ -116,6 +117,8 @@ func (m *metrics) gauges() []cli.Value {
 		cli.Counter("paimon_write_stalls_total", "Times that the reader or a shard had to wait for memory. The target is zero.", float64(s.Stalls)),
 		cli.Counter("paimon_write_stall_seconds_total", "Time of those waits.", s.StallTime.Seconds()),
 		cli.Gauge("paimon_flush_queue_depth", "Flushes and spills that wait for a worker.", float64(s.PoolDepth)),
+		cli.Gauge("paimon_level0_files_deepest", "Level-0 files of the worst bucket at the last look, each half a minute. It grows when nobody compacts.", float64(m.backlog.deepest.Load())),
+		cli.Gauge("paimon_level0_files", "Level-0 files of all buckets at the last look.", float64(m.backlog.files.Load())),
 		cli.Gauge("paimon_buckets", "Buckets in memory.", float64(s.Buckets)),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -181,6 +182,8 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	metrics.writer = w
+	metrics.backlog.trigger = t.Options().Int(table.KeyNumSortedRunCompactionTrigger)
+	defer j.background(ctx, func(ctx context.Context) { j.watchBacklog(ctx, t, &metrics.backlog) })()
 	serve := cli.Serve(port, metrics, metrics.ready, j.log)
 	defer func() { err = errors.Join(err, serve.Close()) }()
 	show := cli.StartProgress(e.stderr, metrics.line())
@@ -202,6 +205,14 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	}
 	j.log.Info("ended", "rows", metrics.pipeline.Rows.Load(), "checkpoints", metrics.pipeline.Checkpoints.Load(), "seconds", int(time.Since(started).Seconds()))
 	return nil
+}
+
+// background runs f until the function that it returns is called, which waits for its end.
+func (j *job) background(ctx context.Context, f func(context.Context)) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { f(ctx) })
+	return func() { cancel(); wg.Wait() }
 }
 
 // openTable opens the table if there is one, and finds where the job goes on.

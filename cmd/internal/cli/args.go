@@ -44,7 +44,7 @@ func (p Program) Parse(grammar any, args []string, stdout io.Writer) (*kong.Cont
 	for i, c := range k.Model.Children {
 		commands[i] = c.Name
 	}
-	args = Dashes(args, commands)
+	args = joinBools(k.Model, Dashes(args, commands))
 	file, err := fromConfig(args)
 	if err != nil {
 		return nil, err
@@ -64,6 +64,25 @@ func (p Program) Parse(grammar any, args []string, stdout io.Writer) (*kong.Cont
 		return nil, fmt.Errorf("%w: %w", err, ErrUsage)
 	}
 	return ctx, nil
+}
+
+// joinBools takes --flag true and --flag false, as Flink's actions are called, for --flag=true and --flag=false.
+func joinBools(model *kong.Application, args []string) []string {
+	bools := map[string]bool{}
+	for _, n := range append([]*kong.Node{model.Node}, model.Children...) {
+		for _, f := range n.Flags {
+			bools["--"+f.Name] = f.IsBool()
+		}
+	}
+	var out []string
+	for _, a := range args {
+		if n := len(out); n > 0 && bools[out[n-1]] && (a == "true" || a == "false") {
+			out[n-1] += "=" + a
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // ofCommand leaves out what only other commands have, so that one file serves all of them. What none has stays, and is refused.

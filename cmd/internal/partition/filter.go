@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -216,4 +217,44 @@ func literal(t *row.Type, text string) (*row.Column, error) {
 		return nil, fmt.Errorf("%q is no value of type %s", text, t)
 	}
 	return c, nil
+}
+
+// MatchTexts is Match for the values as they are in the directory's name, by partition key. A value that is none of its column's
+// type counts as NULL.
+func (f *Filter) MatchTexts(values map[string]string) bool {
+	if f == nil {
+		return true
+	}
+	s := f.table.Schema()
+	fields := make([]row.Field, len(s.PartitionKeys))
+	for i, k := range s.PartitionIndexes() {
+		fields[i] = s.Fields[k]
+		fields[i].Type.Nullable = true
+	}
+	typ := row.NewRow(fields...)
+	c := cells{row.NewBatch(&typ), make([]string, len(fields))}
+	for i := range fields {
+		col := &c.values.Cols[i]
+		c.texts[i] = values[fields[i].Name]
+		switch v, err := fromText(&fields[i].Type, c.texts[i]); {
+		case c.texts[i] == f.table.Options().Get(table.KeyPartitionDefaultName), err != nil:
+			col.AppendNull()
+		default:
+			col.AppendFrom(v, 0)
+		}
+	}
+	return f.cond.eval(c) == yes
+}
+
+// fromText is literal for the text of a directory's name, where dates and times are numbers by partition.legacy-name.
+func fromText(t *row.Type, text string) (*row.Column, error) {
+	if t.Root == row.Date || t.Root == row.Time {
+		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+			c := &row.Column{}
+			c.Init(t)
+			c.AppendI32(int32(n))
+			return c, nil
+		}
+	}
+	return literal(t, text)
 }

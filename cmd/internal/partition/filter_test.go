@@ -58,7 +58,19 @@ func TestWhere(t *testing.T) {
 		got, err := f.Match(p)
 		require.NoError(t, err)
 		require.Equal(t, want, got, text)
+		require.Equal(t, want, f.MatchTexts(texts(t, tab, p)), text)
 	}
+}
+
+// texts are the values of a partition as they are in its directory's name.
+func texts(t require.TestingT, tab *table.Table, partition []byte) map[string]string {
+	values, err := tab.PartitionValues(partition)
+	require.NoError(t, err)
+	m := map[string]string{}
+	for i, k := range tab.Schema().PartitionKeys {
+		m[k] = values[i]
+	}
+	return m
 }
 
 func TestWhereRefuses(t *testing.T) {
@@ -93,6 +105,7 @@ func TestSpecs(t *testing.T) {
 		got, err := f.Match(p)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, c.specs)
+		require.Equal(t, c.want, f.MatchTexts(texts(t, tab, p)), c.specs)
 	}
 	for _, wrong := range []string{"id=1", "dt", "=a"} {
 		_, err := New(tab, []string{wrong}, "")
