@@ -33,11 +33,13 @@ type merger struct {
 	keep    keep
 	ignore  bool      // ignore-delete: a retract doesn't replace another record
 	merge   MergeFunc // of keepFolded
+	lookup  *lookupFold
 
 	tree  losertree.Tree
 	last  []byte // key of the record that was seen last
 	known bool   // there is one
 	begun bool
+	real  int // sources with rows left that are no shadows
 
 	picks  []pick
 	picked int           // rows of them
@@ -46,6 +48,7 @@ type merger struct {
 	// What is known of the key of the record that was seen last.
 	held    bool // the last record taken, in picks or else in the batch being filled, is its outcome so far
 	folding bool // the merge function has its records
+	level   int  // of the record that was taken last
 	high    bool // it has a record above level 0
 	deep    bool // a shadow has it
 }
@@ -65,6 +68,7 @@ func (m *merger) start() error {
 		}
 		if ok {
 			m.tree.Set(i, s.prefix[0])
+			m.real += s.counts()
 		} else {
 			m.tree.SetDone(i)
 		}
@@ -94,7 +98,7 @@ func (m *merger) next(dst *KeyValues, limit int) error {
 			if err := m.endKey(dst); err != nil {
 				return err
 			}
-			if dst.Len()+m.picked >= limit {
+			if m.real == 0 || dst.Len()+m.picked >= limit {
 				break
 			}
 		}
@@ -157,7 +161,8 @@ func (m *merger) take(dst *KeyValues, w, n int, same bool) error {
 			return err
 		}
 	}
-	m.held, m.high, m.deep = !s.shadow, s.high, s.shadow
+	m.level = s.levelOf(to - 1)
+	m.held, m.high, m.deep = !s.shadow, m.level > 0, s.shadow
 	if !s.shadow {
 		m.pick(w, from, to)
 	}
@@ -207,7 +212,7 @@ func (m *merger) joinOldest(dst *KeyValues, w, i int) error {
 	if retract {
 		return nil
 	}
-	m.high = m.high || s.high
+	m.high = m.high || s.levelOf(i) > 0
 	if !m.held && (!m.deep || m.high) {
 		m.pick(w, i, i+1)
 		m.held = true
@@ -255,13 +260,21 @@ func (m *merger) fold(dst *KeyValues, s *source, i int) error {
 			p := m.picks[n-1]
 			kv, at = m.sources[p.source].kv, int(p.hi-1)
 		}
-		if err := m.merge.Add(kv, at); err != nil {
+		if err := m.addTo(kv, at, m.level); err != nil {
 			return err
 		}
 		m.drop(dst)
 		m.folding = true
 	}
-	return m.merge.Add(s.kv, i)
+	return m.addTo(s.kv, i, s.levelOf(i))
+}
+
+func (m *merger) addTo(kv *KeyValues, i, level int) error {
+	if m.lookup != nil {
+		m.lookup.add(kv, i, level)
+		return nil
+	}
+	return m.merge.Add(kv, i)
 }
 
 // endKey appends the outcome of a fold.
@@ -271,6 +284,11 @@ func (m *merger) endKey(dst *KeyValues) error {
 	}
 	m.folding = false
 	m.flush(dst)
+	if m.lookup != nil {
+		if err := m.lookup.fold(m.merge); err != nil {
+			return err
+		}
+	}
 	return m.merge.Result(dst)
 }
 
@@ -286,6 +304,7 @@ func (m *merger) step(dst *KeyValues, w, n int) error {
 		}
 		if !ok {
 			m.tree.AdvanceDone()
+			m.real -= s.counts()
 			return nil
 		}
 	}

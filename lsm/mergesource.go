@@ -22,10 +22,11 @@ type order struct {
 // source is one sorted run on its way into a merge: its block of rows at hand, each with bytes whose order is that of the
 // records but for the sequence number. Records of one source come in order.
 type source struct {
-	next   func(*KeyValues) error // fills a block; io.EOF after the last
+	next   func(*KeyValues) error // fills a block and may set level; io.EOF after the last
 	kv     *KeyValues
 	dups   bool   // a key may come more than once
-	high   bool   // the records lie above level 0
+	level  int    // where the rows of the block at hand lie
+	levels []int8 // the same row by row; nil: all at level
 	shadow bool   // older data below the output: it is looked at and not copied
 	order  *order // positions in the blocks of this source; nil: the merge's
 
@@ -81,6 +82,21 @@ func (s *source) fill(o *order) (bool, error) {
 		from = to
 	}
 	return true, nil
+}
+
+func (s *source) levelOf(i int) int {
+	if s.levels != nil {
+		return int(s.levels[i])
+	}
+	return s.level
+}
+
+// counts is 1 for a source whose rows are wanted.
+func (s *source) counts() int {
+	if s.shadow {
+		return 0
+	}
+	return 1
 }
 
 func prefixOf(b []byte) uint64 {

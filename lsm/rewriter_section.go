@@ -1,9 +1,11 @@
 package lsm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"slices"
 )
 
 // sectionMerge merges sections, one after the other, into one run of files.
@@ -23,22 +25,90 @@ func (m *sectionMerge) section(sec section) error {
 			r.close()
 		}
 	}()
+	shadows, err := m.shadows(sec)
+	if err != nil {
+		return err
+	}
 	batch := sec.batchRows(checkRows)
 	for _, r := range sec {
 		readers = append(readers, m.reader(r, m.proj, batch))
 	}
-	if len(readers) == 1 {
+	if len(readers) == 1 && len(shadows) == 0 {
 		return m.copy(m.alive(readers[0].next))
 	}
-	sources := make([]*source, 0, len(readers))
-	for i, r := range readers {
-		sources = append(sources, &source{next: m.alive(r.next), kv: NewKeyValues(m.proj.rows), high: sec[i][0].file.Level > 0})
+	var sources []*source
+	for _, r := range readers {
+		sources = append(sources, r.source(m.alive(r.next)))
+	}
+	for _, files := range shadows {
+		r := m.reader(files, m.keys, batch)
+		readers = append(readers, r)
+		src := r.source(r.next)
+		src.order, src.shadow = m.keyOrder(), true
+		sources = append(sources, src)
 	}
 	mg, err := m.merger(sources)
 	if err != nil {
 		return err
 	}
 	return m.copy(func(kv *KeyValues) error { return mg.next(kv, batch) })
+}
+
+// shadows returns the files below the output in which keys of a section may be, one run a level. Only rows that come from
+// level 0 are looked up: those above it were when they came there. The runs are merged like the others, so that each lookup
+// is a step and the files are read once, the key's columns and no further than the section goes.
+func (m *sectionMerge) shadows(sec section) ([]run, error) {
+	if !m.lookup || !sec.hasLevel0() {
+		return nil, nil
+	}
+	lo, hi := sec.bounds()
+	var out []run
+	for _, r := range m.levels.Runs() {
+		if r.Level <= m.unit.OutputLevel {
+			continue
+		}
+		ranges, err := spans(r.Files, keyTypes(m.schema))
+		if err != nil {
+			return nil, err
+		}
+		var files run
+		for _, s := range ranges {
+			if bytes.Compare(s.min, hi) <= 0 && bytes.Compare(s.max, lo) >= 0 {
+				files = append(files, s)
+			}
+		}
+		if len(files) > 0 {
+			out = append(out, files)
+		}
+	}
+	return out, nil
+}
+
+// keyOrder is the order of rows that have the key's columns only.
+func (m *sectionMerge) keyOrder() *order {
+	o := new(order)
+	for i := range m.keys.cols {
+		o.keys = append(o.keys, i)
+	}
+	return o
+}
+
+func (s section) hasLevel0() bool {
+	return slices.ContainsFunc(s, func(r run) bool { return slices.ContainsFunc(r, func(f span) bool { return f.file.Level == 0 }) })
+}
+
+// bounds returns the least and the greatest key of a section.
+func (s section) bounds() (lo, hi []byte) {
+	lo, hi = s[0][0].min, s[0].end()
+	for _, r := range s[1:] {
+		if bytes.Compare(r[0].min, lo) < 0 {
+			lo = r[0].min
+		}
+		if bytes.Compare(r.end(), hi) > 0 {
+			hi = r.end()
+		}
+	}
+	return lo, hi
 }
 
 func (m *sectionMerge) reader(files run, p *projection, batch int) *runReader {

@@ -34,8 +34,7 @@ type ScanOptions struct {
 // until the next step; its kinds are +I or +U, as Java's readers give them. Memory is bounded by the number of files that overlap at
 // one point of the key axis, not by their sizes.
 //
-// Tables with deletion vectors, and those of merge engines other than deduplicate and first-row, are refused with
-// ErrUnsupported. As in Java, level 0 of first-row tables isn't visible, nor are rows that have no bucket yet (bucket=-2).
+// Tables with deletion vectors are refused with ErrUnsupported. As in Java, level 0 of first-row tables isn't visible, nor are rows that have no bucket yet (bucket=-2).
 func Scan(ctx context.Context, t *table.Table, s *table.Snapshot, o ScanOptions) iter.Seq2[*row.Batch, error] {
 	return func(yield func(*row.Batch, error) bool) {
 		sc, err := newScanner(t, &o)
@@ -70,15 +69,22 @@ var ErrUnsupported = errors.New("not supported")
 type scanner struct {
 	table *table.Table
 	opts  *ScanOptions
-	proj  *projection // wanted columns, then those that merging needs besides
-	order *order
 	keep  keep
+	read  view // of sections that are only read
+	merge view // of those that are merged
 	batch int
 
 	wanted *row.Type  // the type of what is given out
-	out    *row.Batch // a view of the first columns of what was read
-	kept   *KeyValues // rows that are left when retracts are dropped
+	out    *row.Batch // some columns of what was read
 	idx    []int32
+}
+
+// view is columns as they are read, and where in them to find what.
+type view struct {
+	proj  *projection
+	order *order
+	out   []int      // the wanted columns
+	kept  *KeyValues // rows that are left when retracts are dropped
 }
 
 func newScanner(t *table.Table, o *ScanOptions) (*scanner, error) {
@@ -89,31 +95,30 @@ func newScanner(t *table.Table, o *ScanOptions) (*scanner, error) {
 	if o.Schema == nil {
 		o.Schema = t.Schema()
 	}
-	engine := t.Options().Get(table.KeyMergeEngine)
-	switch engine {
-	case "deduplicate":
-	case "first-row":
-		s.keep = keepOldest
-	default:
-		return nil, fmt.Errorf("%w: reading a table with merge-engine %s", ErrUnsupported, engine)
-	}
 	if t.Options().Bool(table.KeyDeletionVectorsEnabled) {
 		return nil, fmt.Errorf("%w: reading a table with %s", ErrUnsupported, table.KeyDeletionVectorsEnabled.Name)
 	}
 	if len(o.Schema.PrimaryKeys) == 0 {
 		return nil, fmt.Errorf("%w: reading a table without a primary key", ErrUnsupported)
 	}
+	s.keep = keepOf(t.Options())
+	if s.keep == keepFolded {
+		if _, err := NewMergeFunc(o.Schema, t.Options()); err != nil {
+			return nil, fmt.Errorf("reading: %w", err)
+		}
+	}
 	return s, s.project()
 }
 
-// project finds the columns to read: the wanted ones first, then what merging needs.
+// project finds the columns to read: the wanted ones first, then what merging needs. A merge function may need any column to
+// make another one, and is given all of them, in the schema's order.
 func (s *scanner) project() error {
 	schema := s.opts.Schema
 	cols, err := columnIndexes(schema, s.opts.Columns)
 	if err != nil {
 		return err
 	}
-	n := len(cols)
+	wanted := slices.Clone(cols)
 	need := func(idx []int) []int {
 		at := make([]int, len(idx))
 		for k, i := range idx {
@@ -124,20 +129,22 @@ func (s *scanner) project() error {
 		}
 		return at
 	}
-	s.order = &order{
-		keys: need(schema.KeyIndexes()),
-		seqs: need(schema.SequenceIndexes()),
-		desc: s.table.Options().Get(table.KeySequenceFieldSortOrder) == "descending",
+	s.read.out = need(wanted)
+	s.read.order = orderOf(schema, s.table.Options())
+	s.read.order.keys, s.read.order.seqs = need(s.read.order.keys), need(s.read.order.seqs)
+	s.read.proj = newProjection(s.table, schema, cols)
+	s.read.kept = NewKeyValues(s.read.proj.rows)
+	s.merge = s.read
+	if s.keep == keepFolded {
+		p := allColumns(s.table, schema)
+		s.merge = view{p, orderOf(schema, s.table.Options()), wanted, NewKeyValues(p.rows)}
 	}
-	s.proj = newProjection(s.table, schema, cols)
-	s.kept = NewKeyValues(s.proj.rows)
-	if n == len(cols) {
-		s.wanted = s.proj.rows
-	} else {
-		t := row.NewRow(s.proj.rows.Fields[:n]...)
+	s.wanted = s.read.proj.rows
+	if len(wanted) < len(cols) {
+		t := row.NewRow(s.read.proj.rows.Fields[:len(wanted)]...)
 		s.wanted = &t
 	}
-	s.out = &row.Batch{Type: s.wanted, Cols: make([]row.Column, n)}
+	s.out = &row.Batch{Type: s.wanted, Cols: make([]row.Column, len(wanted))}
 	return nil
 }
 
@@ -215,11 +222,7 @@ func groupBuckets(entries iter.Seq2[table.Entry, error], keep func(*table.Entry)
 
 // bucket reads the sections of one bucket; false when the caller has enough.
 func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Batch, error) bool) (bool, error) {
-	keys := make([]*row.Type, len(s.order.keys))
-	for i, k := range s.order.keys {
-		keys[i] = &s.proj.rows.Fields[k].Type
-	}
-	ranges, err := spans(b.files, keys)
+	ranges, err := spans(b.files, keyTypes(s.opts.Schema))
 	if err != nil {
 		return false, err
 	}
@@ -235,20 +238,32 @@ func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Ba
 
 // section merges the runs of one section. A section of one run, the most of a compacted table, is only read.
 func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw bool, yield func(*row.Batch, error) bool) (bool, error) {
-	batch := sec.batchRows(s.batch)
+	batch, v := sec.batchRows(s.batch), &s.read
+	if len(sec) > 1 {
+		v = &s.merge
+	}
 	readers := make([]*runReader, len(sec))
 	for i := range sec {
-		readers[i] = &runReader{ctx: ctx, proj: s.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: batch}
+		readers[i] = &runReader{ctx: ctx, proj: v.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: batch}
 		defer readers[i].close()
 	}
 	next := readers[0].next
-	kv := NewKeyValues(s.proj.rows)
+	kv := NewKeyValues(v.proj.rows)
 	if len(readers) > 1 {
 		sources := make([]*source, len(readers))
 		for i, r := range readers {
-			sources[i] = &source{next: r.next, kv: NewKeyValues(s.proj.rows)}
+			sources[i] = r.source(r.next)
 		}
-		m := &merger{order: s.order, sources: sources, keep: s.keep, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
+		m := &merger{order: v.order, sources: sources, keep: s.keep, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
+		if s.keep == keepFolded {
+			var err error
+			if m.merge, err = NewMergeFunc(s.opts.Schema, s.table.Options()); err != nil {
+				return false, err
+			}
+			if NeedLookup(s.table.Options()) {
+				m.lookup = &lookupFold{kv: NewKeyValues(v.proj.rows)}
+			}
+		}
 		next = func(kv *KeyValues) error { return m.next(kv, batch) }
 	}
 	for {
@@ -257,7 +272,7 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw 
 		} else if err != nil {
 			return false, err
 		}
-		if b := s.visible(kv, raw); b.N > 0 && !yield(b, nil) {
+		if b := s.visible(v, kv, raw); b.N > 0 && !yield(b, nil) {
 			return false, nil
 		}
 	}
@@ -279,7 +294,7 @@ func (s section) batchRows(most int) int {
 }
 
 // visible returns the wanted columns of the rows that are not retracts, as +I when raw is set.
-func (s *scanner) visible(kv *KeyValues, raw bool) *row.Batch {
+func (s *scanner) visible(v *view, kv *KeyValues, raw bool) *row.Batch {
 	s.idx = s.idx[:0]
 	for i, k := range kv.Rows.Kinds {
 		if !k.IsRetract() {
@@ -288,15 +303,17 @@ func (s *scanner) visible(kv *KeyValues, raw bool) *row.Batch {
 	}
 	b := kv.Rows
 	if len(s.idx) < b.N {
-		s.kept.Rows.Reset()
-		s.kept.Rows.AppendGather(b, s.idx)
-		b = s.kept.Rows
+		v.kept.Rows.Reset()
+		v.kept.Rows.AppendGather(b, s.idx)
+		b = v.kept.Rows
 	}
 	if raw {
 		clear(b.Kinds) // row.Insert
 	}
 	s.out.N, s.out.Kinds = b.N, b.Kinds
-	copy(s.out.Cols, b.Cols)
+	for i, c := range v.out {
+		s.out.Cols[i] = b.Cols[c]
+	}
 	return s.out
 }
 
@@ -310,6 +327,18 @@ type runReader struct {
 	batch     int
 	meter     *meter // may be nil
 	file      *FileReader
+	level     int // of the file that the last block is from
+}
+
+// source makes the reader a source of a merge; next gives the reader's blocks.
+func (r *runReader) source(next func(*KeyValues) error) *source {
+	s := &source{kv: NewKeyValues(r.proj.rows)}
+	s.next = func(kv *KeyValues) error {
+		err := next(kv)
+		s.level = r.level
+		return err
+	}
+	return s
 }
 
 func (r *runReader) next(dst *KeyValues) error {
@@ -325,7 +354,7 @@ func (r *runReader) next(dst *KeyValues) error {
 			if err != nil {
 				return err
 			}
-			r.file, r.files = f, r.files[1:]
+			r.file, r.level, r.files = f, r.files[0].file.Level, r.files[1:]
 		}
 		err := r.file.Next(dst)
 		if !errors.Is(err, io.EOF) {

@@ -167,8 +167,6 @@ func TestScanNarrowedByPartitionBucketAndColumns(t *testing.T) {
 func TestScanRefusesWhatItWouldReadWrong(t *testing.T) {
 	fields := []row.Field{{Name: "k", Type: mustType(t, "INT NOT NULL")}, {Name: "v", Type: mustType(t, "INT")}}
 	for _, spec := range []table.Spec{
-		{PrimaryKeys: []string{"k"}, Options: table.Options{"merge-engine": "aggregation"}},
-		{PrimaryKeys: []string{"k"}, Options: table.Options{"merge-engine": "partial-update"}},
 		{PrimaryKeys: []string{"k"}, Options: table.Options{"deletion-vectors.enabled": "true"}},
 		{Options: table.Options{"bucket-key": "k"}},
 	} {
