@@ -9,14 +9,14 @@ import (
 
 // Strategy says what to compact next in a bucket, as the options want it: universal compaction, which merges runs from the
 // newest on so that few runs are left and little is written again (Java's UniversalCompaction, ForceUpLevel0Compaction and
-// EarlyFullCompaction). With a trigger of 5 runs, sizes from the newest to the oldest, the max level last:
+// EarlyFullCompaction). With a trigger of 5 runs, sizes from the newest run to the oldest, a bar between levels:
 //
-//	1 1 1 1 | 100      1 is as large as the next 1, and so on: merge the four above, "size ratio"
-//	60 50 50 50 | 100  210 newer bytes over 100 are more than 200 %: merge all, "size amplification"
-//	1 2 4 8 16 | 100   no two alike: merge as many as are too many, "file number"
+//	60 50 50 50 | 100        210 newer bytes over 100 are more than 200 %: merge all, "size amplification"
+//	1 1 1 1 | 100            1 is as large as the next 1, and so on: merge the four, "size ratio"
+//	1 | 2 | 4 | 8 | 16 | 50  one run too many and no two alike: merge the newest two, "file number"
 //
-// Output goes as deep as the runs below leave room, never to level 0. Strategy is immutable; its methods are functions of
-// their arguments: no clock, no storage.
+// Output goes as deep as the next run leaves room, and never to level 0: a unit that would end amid level 0 takes the rest
+// of it and the run below. Strategy is immutable; its methods are functions of their arguments: no clock, no storage.
 type Strategy struct {
 	trigger       int
 	maxAmp        int64 // percent
