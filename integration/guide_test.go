@@ -31,6 +31,11 @@ func guideRows(t *testing.T) int {
 func guideTable(t *testing.T, format string) *testkit.Job {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec("CREATE TABLE s (id BIGINT, data TEXT, dt VARCHAR(10), PRIMARY KEY (dt, id))")
+	return guideJob(t, db, format)
+}
+
+// guideJob is a job into a table of the guide, in a warehouse of its own.
+func guideJob(t *testing.T, db *testkit.DB, format string) *testkit.Job {
 	j := testkit.NewJob(t, db, "s").With("--partition_keys", "dt", "--primary_keys", "dt,id", "--type_mapping", "char-to-string")
 	j.Table = "mysql_sync_paimon"
 	j.Conf = map[string]string{"bucket": "4", "write-only": "true", "write-buffer-size": "256 mb",

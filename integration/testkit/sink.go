@@ -212,7 +212,13 @@ func (p *Process) Until(limit time.Duration, what string, ok func() bool) {
 // UntilEnd calls look until the process ends.
 func (p *Process) UntilEnd(look func()) {
 	p.t.Helper()
-	for end := time.Now().Add(5 * time.Minute); p.Running(); time.Sleep(10 * time.Millisecond) {
+	p.UntilEndWithin(5*time.Minute, look)
+}
+
+// UntilEndWithin is UntilEnd with another limit.
+func (p *Process) UntilEndWithin(limit time.Duration, look func()) {
+	p.t.Helper()
+	for end := time.Now().Add(limit); p.Running(); time.Sleep(10 * time.Millisecond) {
 		look()
 		if time.Now().After(end) {
 			p.t.Fatalf("%s does not end", p.name)

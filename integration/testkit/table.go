@@ -126,6 +126,33 @@ func (x *Table) RequireClean() {
 	require.NoError(x.t, err, strings.Join(lines, "\n"))
 }
 
+// RequireCleanFiles is RequireClean without reading every snapshot's rows: for tables of hundreds of them.
+func (x *Table) RequireCleanFiles() {
+	x.t.Helper()
+	lines, err := x.TryJava(JavaVersions[0], "check")
+	require.NoError(x.t, err, strings.Join(lines, "\n"))
+}
+
+// Orphans are the paths of files that nothing refers to, by our own check. Nothing may be at work on the table.
+func (x *Table) Orphans() []string {
+	x.t.Helper()
+	var out []string
+	for p := range x.Open().Check(x.t.Context(), nil, true, nil) {
+		if p.Severity == table.SeverityOrphan {
+			out = append(out, p.At)
+		}
+	}
+	return out
+}
+
+// RequireIntact requires that every file of every snapshot is there, by our own check; a writer may be at work.
+func (x *Table) RequireIntact() {
+	x.t.Helper()
+	for p := range x.Open().Check(x.t.Context(), nil, true, nil) {
+		require.NotEqual(x.t, table.SeverityError, p.Severity, p.String())
+	}
+}
+
 // RequireRows requires that both Java versions read rows.
 func (x *Table) RequireRows(rows []string) {
 	x.t.Helper()
