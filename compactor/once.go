@@ -106,7 +106,7 @@ func (o *onceState) lost(l *tableLoop, f *finished, why error) {
 }
 
 func (o *onceState) lookFailed(l *tableLoop, err error) error {
-	if l.troubles < onceTries {
+	if l.troubles < onceTries && !errors.Is(err, table.ErrCorrupt) {
 		return nil
 	}
 	return fmt.Errorf("table %s: %w", l.name, err)
@@ -146,7 +146,7 @@ func (l *tableLoop) runOnce(ctx context.Context) error {
 			err = l.end(ctx, err)
 			return errors.Join(append(l.once.errs, err)...)
 		}
-		if l.t != nil && l.idle() {
+		if l.t != nil && l.troubles == 0 && l.idle() {
 			break
 		}
 		timer := time.NewTimer(max(0, time.Until(l.next())))
