@@ -19,6 +19,12 @@
 //	for changes, err := range lsm.ReadChangelog(ctx, t, from, to, lsm.ScanOptions{}) { ... }
 //	t.Check(ctx, nil, false, lsm.CheckFile)
 //
+// Compacting a bucket:
+//
+//	levels, err := lsm.NewLevels(files, schema, options)                          // the live files as sorted runs
+//	unit, ok := strategy.Pick(lsm.PickState{Levels: levels, Now: time.Now()})     // what to merge next, if anything
+//	increment, stats, err := rewriter.Rewrite(ctx, partition, bucket, levels, unit)
+//
 // A file holds the records of one bucket in key order, each key once: see layout for its columns. The files of a bucket lie
 // in levels: those of level 0 overlap and the newer one wins, a level above is a single sorted run. A reader cuts them into
 // sections along the key axis (sections.go) and merges the runs of each with a loser tree (merge.go) by key, user-defined
