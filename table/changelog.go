@@ -9,6 +9,14 @@ import (
 	"github.com/paimon-go/paimon-go/fs"
 )
 
+const changelogPrefix = "changelog-"
+
+func (t *Table) changelogDir() string { return t.path + "/changelog" }
+
+func (t *Table) changelogPath(id int64) string {
+	return t.changelogDir() + "/" + changelogPrefix + strconv.FormatInt(id, 10)
+}
+
 // SnapshotOrChangelog is Snapshot for readers of changes: of a snapshot that has expired it returns the changelog that is
 // kept longer (changelog/changelog-<id>, where changelog retention exceeds that of snapshots). Only its delta and changelog
 // manifest lists can still be read.
@@ -17,16 +25,71 @@ func (t *Table) SnapshotOrChangelog(ctx context.Context, id int64) (*Snapshot, e
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
-	path := t.path + "/changelog/changelog-" + strconv.FormatInt(id, 10)
-	raw, e := readWhole(ctx, t.fs, path)
+	c, e := t.Changelog(ctx, id)
 	if errors.Is(e, fs.ErrNotExist) {
 		return nil, err
 	}
-	if e != nil {
-		return nil, fmt.Errorf("reading changelog %s: %w", path, e)
+	return c, e
+}
+
+// Changelog returns the changelog that was kept of an expired snapshot; the error wraps fs.ErrNotExist when there is none.
+func (t *Table) Changelog(ctx context.Context, id int64) (*Snapshot, error) {
+	path := t.changelogPath(id)
+	raw, err := readWhole(ctx, t.fs, path)
+	if err != nil {
+		return nil, fmt.Errorf("reading changelog %s: %w", path, err)
 	}
-	if s, err = parseSnapshot(path, raw); err == nil && s.ID != id {
+	s, err := parseSnapshot(path, raw)
+	if err == nil && s.ID != id {
 		return nil, fmt.Errorf("reading changelog %s: %w: its id is %d", path, ErrCorrupt, s.ID)
 	}
 	return s, err
+}
+
+// ChangelogPath returns where the changelog of an expired snapshot lies.
+func (t *Table) ChangelogPath(id int64) string { return t.changelogPath(id) }
+
+// ChangelogIDs lists the ids of the changelogs that outlived their snapshots, ascending.
+func (t *Table) ChangelogIDs(ctx context.Context) ([]int64, error) {
+	return t.numberedIDs(ctx, t.changelogDir(), changelogPrefix)
+}
+
+// KeepChangelog writes the changelog of a snapshot that is about to be removed. One that is there already stays.
+func (t *Table) KeepChangelog(ctx context.Context, s *Snapshot) error {
+	data, err := s.encode()
+	if err != nil {
+		return err
+	}
+	path := t.changelogPath(s.ID)
+	if _, err := publishOwn(ctx, t.fs, path, data); err != nil {
+		return fmt.Errorf("writing changelog %s: %w", path, err)
+	}
+	return nil
+}
+
+// RemoveChangelog removes the file of a changelog, nothing that it refers to.
+func (t *Table) RemoveChangelog(ctx context.Context, id int64) error {
+	if err := t.fs.Remove(ctx, t.changelogPath(id)); err != nil {
+		return fmt.Errorf("removing changelog %s: %w", t.changelogPath(id), err)
+	}
+	return nil
+}
+
+// HintChangelogs writes the hints of the changelogs' directory: the number of the earliest and of the latest one, each left
+// as it is when 0 and removed when negative.
+func (t *Table) HintChangelogs(ctx context.Context, earliest, latest int64) error {
+	for name, id := range map[string]int64{hintEarliest: earliest, hintLatest: latest} {
+		path := t.changelogDir() + "/" + name
+		var err error
+		switch {
+		case id > 0:
+			err = t.fs.Replace(ctx, path, strconv.AppendInt(nil, id, 10))
+		case id < 0:
+			err = t.fs.Remove(ctx, path)
+		}
+		if err != nil {
+			return fmt.Errorf("writing the hint %s=%d: %w", path, id, err)
+		}
+	}
+	return nil
 }

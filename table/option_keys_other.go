@@ -52,7 +52,7 @@ var (
 	KeyTagAutomaticCompletion    = define(Bool, "tag.automatic-completion", "false", "Missing tags are made up for.")
 	KeyTagCreateSuccessFile      = define(Bool, "tag.create-success-file", "false", "A file marks each new tag.")
 	_                            = define(String, "tag.callbacks", "", "Java classes that are called for new tags.").stored()
-	_                            = define(String, "tag.batch.customized-name", "", "Name of the tag of a batch job.").stored()
+	KeyTagBatchCustomizedName    = define(String, "tag.batch.customized-name", "", "Name of the tag of a batch job.")
 	KeySinkProcessTimeZone       = define(String, "sink.process-time-zone", "", "Time zone of tags by process time.")
 	KeySinkWatermarkTimeZone     = define(String, "sink.watermark-time-zone", "UTC", "Time zone of tags by watermark.")
 )

@@ -1,0 +1,38 @@
+package maintenance
+
+import (
+	"context"
+	"time"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// ExpireConsumers forgets the consumers that have not told of progress for consumer.expiration-time; none when that is not
+// set. One that is gone for ever would keep its snapshots for ever.
+func ExpireConsumers(ctx context.Context, t *table.Table, dryRun bool) (Report, error) {
+	var report Report
+	err := expireConsumers(ctx, t, dryRun, &report)
+	return report.finish(dryRun), wrap(err, "expiring consumers of", t)
+}
+
+func expireConsumers(ctx context.Context, t *table.Table, dryRun bool, report *Report) error {
+	if !t.Options().Has(table.KeyConsumerExpirationTime) {
+		return nil
+	}
+	oldest := time.Now().Add(-t.Options().Duration(table.KeyConsumerExpirationTime))
+	idle, err := t.IdleConsumers(ctx, oldest)
+	if err != nil {
+		return err
+	}
+	for _, id := range idle {
+		if !dryRun {
+			if err := t.RemoveConsumer(ctx, id); err != nil {
+				return err
+			}
+		}
+		report.Consumers++
+		report.Files++
+		report.name("consumer/consumer-"+id, dryRun)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/paimon-go/paimon-go/format/avro"
+	"github.com/paimon-go/paimon-go/fs"
+)
+
+// This file is what maintenance needs to go through the metadata files of snapshots that are about to vanish. Nothing that
+// it reads is remembered, as it would push out what commits and scans come back to.
+
+// ManifestPath returns where a manifest, manifest list or index manifest lies.
+func (t *Table) ManifestPath(name string) string { return t.manifestPath(name) }
+
+// StatisticsPath returns where a statistics file lies.
+func (t *Table) StatisticsPath(name string) string { return t.path + "/statistics/" + name }
+
+// SnapshotPath returns where a snapshot lies.
+func (t *Table) SnapshotPath(id int64) string { return t.snapshotPath(id) }
+
+// SnapshotIDs lists the ids of the snapshots there are, ascending.
+func (t *Table) SnapshotIDs(ctx context.Context) ([]int64, error) { return t.snapshotIDs(ctx) }
+
+// ExtraFilePath returns where an extra file of the data file at a path, such as its index, lies.
+func ExtraFilePath(dataFilePath, name string) string { return extraFilePath(dataFilePath, name) }
+
+// ReadManifestList returns the manifests of a manifest list; size nil: not recorded.
+func (t *Table) ReadManifestList(ctx context.Context, name string, size *int64) ([]Manifest, error) {
+	if v, ok := t.meta.get(name); ok {
+		if list, ok := v.([]Manifest); ok {
+			return list, nil
+		}
+	}
+	want := int64(-1)
+	if size != nil {
+		want = *size
+	}
+	path := t.manifestPath(name)
+	raw, err := t.readExact(ctx, path, want)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifestList(path, raw)
+}
+
+// ReadManifest gives the entries of a manifest in order. An entry is valid until the next one; what its slices refer to is
+// valid for ever.
+func (t *Table) ReadManifest(ctx context.Context, m *Manifest) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		data, err := t.peekManifest(ctx, m)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for e, err := range data.entries(nil) {
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (t *Table) peekManifest(ctx context.Context, m *Manifest) (*manifestData, error) {
+	if v, ok := t.meta.get(m.Name); ok {
+		if data, ok := v.(*manifestData); ok {
+			return data, nil
+		}
+	}
+	path := t.manifestPath(m.Name)
+	raw, err := t.readExact(ctx, path, m.Size)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(path, raw)
+}
+
+// IndexFile is an entry of an index manifest: an index over the rows of a bucket, such as the hashes of its keys.
+type IndexFile struct {
+	Kind      string
+	Name      string
+	Size      int64
+	Partition []byte
+	Bucket    int32
+}
+
+// IndexFiles returns the index files that an index manifest lists.
+func (t *Table) IndexFiles(ctx context.Context, name string) ([]IndexFile, error) {
+	path := t.manifestPath(name)
+	raw, err := t.readExact(ctx, path, -1)
+	if err != nil {
+		return nil, err
+	}
+	var files []IndexFile
+	err = eachBlock(path, raw, indexEntrySchema, func(b plainBlock) error {
+		d := avro.NewDecoder(b.data)
+		for range b.count {
+			version, kind := d.Int(), d.Int()
+			f := IndexFile{Partition: d.Bytes(), Bucket: d.Int(), Kind: d.String(), Name: d.String(), Size: d.Long()}
+			d.Long()
+			if d.Err() != nil || version != 1 || kind != 0 || f.Name == "" {
+				return corruptBlock(path, b.offset, d, "not an index entry of version 1")
+			}
+			files = append(files, f)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// IndexFilePaths returns where an index file may lie: in the directory index or, with index-file-in-data-file-dir, in that of
+// its bucket.
+func (t *Table) IndexFilePaths(f *IndexFile) []string {
+	paths := []string{fs.Join(t.path, "index", f.Name)}
+	if dir, err := t.BucketPath(f.Partition, f.Bucket); err == nil {
+		paths = append(paths, fs.Join(dir, f.Name))
+	}
+	return paths
+}
+
+// DataRoot returns the directory below which the directories of partitions and buckets lie.
+func (t *Table) DataRoot() string { return t.dataDir() }
+
+// RemoveManifestFile removes a manifest, a manifest list or an index manifest, which nothing may refer to any more.
+func (t *Table) RemoveManifestFile(ctx context.Context, name string) error {
+	t.meta.drop(name)
+	if err := t.fs.Remove(ctx, t.manifestPath(name)); err != nil {
+		return fmt.Errorf("removing %s: %w", t.manifestPath(name), err)
+	}
+	return nil
+}
+
+// RemoveSnapshot removes the file of a snapshot, nothing that it refers to.
+func (t *Table) RemoveSnapshot(ctx context.Context, id int64) error {
+	if err := t.fs.Remove(ctx, t.snapshotPath(id)); err != nil {
+		return fmt.Errorf("removing snapshot %s: %w", t.snapshotPath(id), err)
+	}
+	return nil
+}
+
+// HintEarliest tells readers which snapshot is the earliest one.
+func (t *Table) HintEarliest(ctx context.Context, id int64) error {
+	path := t.snapshotDir() + "/" + hintEarliest
+	if err := t.fs.Replace(ctx, path, strconv.AppendInt(nil, id, 10)); err != nil {
+		return fmt.Errorf("writing the hint %s=%d: %w", path, id, err)
+	}
+	return nil
+}
+
+// HasEarliestHint tells whether there is a readable hint EARLIEST.
+func (t *Table) HasEarliestHint(ctx context.Context) bool {
+	_, ok := t.readHint(ctx, hintEarliest)
+	return ok
+}
+
+// InPartitions limits a filter to these partitions, serialized BinaryRows.
+func (f Filter) InPartitions(partitions map[string]bool) Filter {
+	f.partitions = partitions
+	return f
+}
