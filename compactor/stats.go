@@ -24,10 +24,10 @@ type TableStats struct {
 
 	Buckets, Files int
 	Bytes          int64
-	BacklogJobs    int // buckets that want a compaction, those under way included
+	BacklogJobs    int   // buckets that want a compaction, those under way included
 	BacklogBytes   int64 // of their inputs
-	MaxRuns        int // sorted runs of the worst bucket
-	MaxLevel0      int // level-0 files of the worst bucket
+	MaxRuns        int   // sorted runs of the worst bucket
+	MaxLevel0      int   // level-0 files of the worst bucket
 	Running        int
 
 	Done, Failed, Lost      int64 // jobs; lost ones had been done when somebody else's commit came first
