@@ -92,6 +92,7 @@ var (
 	KeyPartialUpdateRemoveRecordOnDelete        = define(Bool, "partial-update.remove-record-on-delete", "false", "A -D removes the row.").immutable()
 	KeyPartialUpdateRemoveRecordOnSequenceGroup = define(String, "partial-update.remove-record-on-sequence-group", "", "Sequence fields of which a -D removes the row.").immutable()
 	KeyAggregationRemoveRecordOnDelete          = define(Bool, "aggregation.remove-record-on-delete", "false", "A -D removes the row.").immutable()
+	KeyFieldsDefaultAggregateFunction           = define(String, "fields.default-aggregate-function", "", "Aggregate of columns that have none of their own.")
 	KeyRecordLevelExpireTime                    = define(Duration, "record-level.expire-time", "", "Compaction drops rows older than this.")
 	KeyRecordLevelTimeField                     = define(String, "record-level.time-field", "", "Column with the time of record-level.expire-time.")
 	_                                           = define(Size, "local-merge-buffer-size", "", "Buffer that merges rows before Flink's shuffle.").stored()

@@ -301,6 +301,10 @@ func (c *columnDecoder) readDecimal(d *Decoder) {
 		b = d.Bytes()
 	}
 	v, ok := decimalOf(b)
+	if ok && !fits(v, c.t.Precision) && c.t.Nullable {
+		c.col.AppendNull() // as for Java's reader: its sum of a column may have too many digits
+		return
+	}
 	if !ok || !fits(v, c.t.Precision) {
 		d.fail("value out of range of " + c.t.String())
 	}

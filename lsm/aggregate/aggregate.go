@@ -58,7 +58,7 @@ const LastValue = "last_value"
 
 // Name returns the function that options name for a column and the option's key; both are empty when there is none.
 func Name(column string, o table.Options) (name, key string) {
-	for _, key := range []string{"fields." + column + ".aggregate-function", "fields.default-aggregate-function"} {
+	for _, key := range []string{"fields." + column + ".aggregate-function", table.KeyFieldsDefaultAggregateFunction.Name} {
 		if name, ok := o[key]; ok {
 			return name, key
 		}

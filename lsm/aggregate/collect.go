@@ -6,7 +6,7 @@ import "github.com/paimon-go/paimon-go/format/row"
 type collect struct {
 	noState
 	distinct bool
-	identity bool // elements are never equal
+	bytes    bool // elements are bytes
 	nested   bool // elements are arrays, maps or rows: the cell is taken to be distinct already
 	seen     index
 	left     []int // of element n of seen: how often it is to be taken back
@@ -21,7 +21,7 @@ func newCollect(t *row.Type, p params) (Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &collect{distinct: distinct, identity: identity(t.Elem)}
+	f := &collect{distinct: distinct, bytes: t.Elem.Root == row.Binary || t.Elem.Root == row.VarBinary}
 	switch t.Elem.Root {
 	case row.Array, row.Map, row.Multiset, row.Row:
 		f.nested = true
@@ -35,7 +35,7 @@ func (f *collect) Add(acc, in *row.Column, i int) error {
 	switch {
 	case accNull && inNull:
 		return nil
-	case !f.distinct || f.identity:
+	case !f.distinct:
 		if !skipNull(acc, in, i) {
 			acc.Kids[0].AppendRange(&in.Kids[0], int(in.Off[i]), int(in.Off[i+1]))
 			acc.Off[1] = uint32(acc.Kids[0].N)
@@ -66,17 +66,25 @@ func (f *collect) take(c *row.Column, i int, all bool) {
 	}
 }
 
+// stays tells whether a retract never removes element j. Java compares bytes by identity there, so that those of another
+// record are never the same. (With distinct it does so, too, and which of two equal ones it drops depends on how a file was
+// encoded; here each is kept once.)
+func (f *collect) stays(elems *row.Column, j int) bool { return f.bytes && !elems.Nulls.Get(j) }
+
 // addReversed keeps the order: the older elements come last.
 func (f *collect) addReversed(acc, in *row.Column, i int) error { return f.Add(acc, in, i) }
 
 // Retract removes each element once for each time that it is taken back.
 func (f *collect) Retract(acc, in *row.Column, i int) error {
-	if either(acc, in, i) || f.identity || in.Off[i] == in.Off[i+1] {
+	if either(acc, in, i) || in.Off[i] == in.Off[i+1] {
 		return nil
 	}
 	f.seen.reset()
 	f.left = f.left[:0]
 	for j := int(in.Off[i]); j < int(in.Off[i+1]); j++ {
+		if f.stays(&in.Kids[0], j) {
+			continue
+		}
 		f.seen.keys = appendValue(f.seen.keys, &in.Kids[0], j)
 		n, found := f.seen.add()
 		if !found {
@@ -87,10 +95,12 @@ func (f *collect) Retract(acc, in *row.Column, i int) error {
 	f.out.Reset()
 	elems := &acc.Kids[0]
 	for j := range elems.N {
-		f.seen.keys = appendValue(f.seen.keys, elems, j)
-		if n := f.seen.find(); n >= 0 && f.left[n] > 0 {
-			f.left[n]--
-			continue
+		if !f.stays(elems, j) {
+			f.seen.keys = appendValue(f.seen.keys, elems, j)
+			if n := f.seen.find(); n >= 0 && f.left[n] > 0 {
+				f.left[n]--
+				continue
+			}
 		}
 		f.out.Kids[0].AppendFrom(elems, j)
 	}

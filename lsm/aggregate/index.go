@@ -153,7 +153,3 @@ func appendList(dst []byte, c *row.Column, from, to int) []byte {
 	}
 	return dst
 }
-
-// identity tells whether Java compares values of a type, where they are elements of an array or keys of a map, by identity:
-// its byte arrays are never equal to each other.
-func identity(t *row.Type) bool { return t.Root == row.Binary || t.Root == row.VarBinary }

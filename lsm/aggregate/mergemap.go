@@ -13,7 +13,7 @@ func newMergeMap(t *row.Type, _ params) (Func, error) {
 		return nil, needs("MAP", t)
 	}
 	f := &mergeMap{}
-	f.m.init(t)
+	f.m.out.Init(t)
 	return f, nil
 }
 
@@ -44,11 +44,9 @@ func (f *mergeMap) Retract(acc, in *row.Column, i int) error {
 
 // mapMerger joins the entries of the cell's map with those of another one.
 type mapMerger struct {
-	identity bool
-	keys     index
-	entries  []mapEntry // of each key
-	extra    []mapEntry // of keys that equal no other, in the order in which they came
-	out      row.Column
+	keys    index
+	entries []mapEntry // of each key
+	out     row.Column
 }
 
 // mapEntry is where the entry of a key lies: at of the cell (side 0) or of the other map (side 1); side -1: it is removed.
@@ -57,14 +55,9 @@ type mapEntry struct {
 	at   int32
 }
 
-func (m *mapMerger) init(t *row.Type) {
-	m.identity = identity(t.Key)
-	m.out.Init(t)
-}
-
 func (m *mapMerger) begin(acc *row.Column) {
 	m.keys.reset()
-	m.entries, m.extra = m.entries[:0], m.extra[:0]
+	m.entries = m.entries[:0]
 	for j := int(acc.Off[0]); j < int(acc.Off[1]); j++ {
 		m.put(acc, j, 0)
 	}
@@ -73,10 +66,6 @@ func (m *mapMerger) begin(acc *row.Column) {
 // put sets the value of a key to entry j of a side's map.
 func (m *mapMerger) put(c *row.Column, j int, side int8) {
 	e := mapEntry{side, int32(j)}
-	if m.identity {
-		m.extra = append(m.extra, e)
-		return
-	}
 	m.keys.keys = appendValue(m.keys.keys, &c.Kids[0], j)
 	n, found := m.keys.add()
 	if !found {
@@ -95,9 +84,6 @@ func (m *mapMerger) remove(c *row.Column, j int) {
 
 // get returns the entry of the key of entry j of c, nil when the key was never there.
 func (m *mapMerger) get(c *row.Column, j int) *mapEntry {
-	if m.identity {
-		return nil
-	}
 	m.keys.keys = appendValue(m.keys.keys, &c.Kids[0], j)
 	if n := m.keys.find(); n >= 0 {
 		return &m.entries[n]
@@ -109,14 +95,12 @@ func (m *mapMerger) get(c *row.Column, j int) *mapEntry {
 func (m *mapMerger) finish(acc, in *row.Column) {
 	m.out.Reset()
 	sides := [2]*row.Column{acc, in}
-	for _, list := range [2][]mapEntry{m.entries, m.extra} {
-		for _, e := range list {
-			if e.side < 0 {
-				continue
-			}
-			for k := range m.out.Kids {
-				m.out.Kids[k].AppendFrom(&sides[e.side].Kids[k], int(e.at))
-			}
+	for _, e := range m.entries {
+		if e.side < 0 {
+			continue
+		}
+		for k := range m.out.Kids {
+			m.out.Kids[k].AppendFrom(&sides[e.side].Kids[k], int(e.at))
 		}
 	}
 	m.out.EndList()
@@ -144,7 +128,7 @@ func newMergeMapWithKeyTime(t *row.Type, p params) (Func, error) {
 	if r := t.Elem.Fields[f.time].Type.Root; r != row.VarChar && r != row.Char {
 		return nil, needs("a string as field "+t.Elem.Fields[f.time].Name+", the time of the rows", &t.Elem.Fields[f.time].Type)
 	}
-	f.m.init(t)
+	f.m.out.Init(t)
 	return f, nil
 }
 

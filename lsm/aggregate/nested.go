@@ -1,6 +1,10 @@
 package aggregate
 
-import "github.com/paimon-go/paimon-go/format/row"
+import (
+	"fmt"
+
+	"github.com/paimon-go/paimon-go/format/row"
+)
 
 // nestedUpdate joins arrays of rows, a table within the row. With a key the newest row of a key stays. NULL rows are
 // dropped where two arrays meet.
@@ -29,6 +33,11 @@ func needsRows(t *row.Type) error {
 func newNestedUpdate(t *row.Type, p params) (Func, error) {
 	if err := needsRows(t); err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"nested-sequence-field", "nested-key-null-strategy"} { // of Paimon 2.0
+		if _, ok := p.get(name); ok {
+			return nil, fmt.Errorf("is not supported with %s", p.key(name))
+		}
 	}
 	f := &nestedUpdate{}
 	var err error
