@@ -21,6 +21,14 @@ func (w *world) clone() *world {
 	return &c
 }
 
+// every is the step from one call to the next that fails.
+func every() int {
+	if testing.Short() {
+		return 13
+	}
+	return 4
+}
+
 var hows = map[string]faultfs.How{"before": faultfs.Before, "lost": faultfs.Lost, "replyLost": faultfs.ReplyLost, "torn": faultfs.Torn}
 
 // TestCrashAtEveryCallLosesNothing stops the process at each call that changes storage.
@@ -31,7 +39,7 @@ func TestCrashAtEveryCallLosesNothing(t *testing.T) {
 	base.write("db.a", "d2", 0, 20, 7, true)
 	for name, how := range hows {
 		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n++ {
+			for n := 1; ; n += (every() + 1) / 2 {
 				done := false
 				synctest.Test(t, func(t *testing.T) {
 					w := base.clone()
@@ -75,7 +83,7 @@ func TestOneFailingCallIsNoTrouble(t *testing.T) {
 	base.write("db.a", "d2", 0, 20, 7, true)
 	for name, how := range hows {
 		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n++ {
+			for n := 1 + int(how)%every(); ; n += every() {
 				calls := 0
 				synctest.Test(t, func(t *testing.T) {
 					w := base.clone()

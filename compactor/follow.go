@@ -26,9 +26,10 @@ type followed struct {
 }
 
 // follow brings the state to the newest snapshot: by the deltas of those that are new, or by listing the newest one when
-// there is no state yet or the way to it is interrupted, as by expiry or a rollback.
-func (st *tableState) follow(ctx context.Context, t *table.Table) (followed, error) {
-	if st.snapshot != nil {
+// there is no state yet or the way to it is interrupted, as by expiry or a rollback. Unless thorough, a table that was rolled
+// back and written again up to the same id looks as if nothing had happened.
+func (st *tableState) follow(ctx context.Context, t *table.Table, thorough bool) (followed, error) {
+	if st.snapshot != nil && !thorough {
 		same, err := t.Unchanged(ctx, st.snapshot)
 		if same || err != nil {
 			return followed{}, err
@@ -74,6 +75,14 @@ func (st *tableState) vanish() followed {
 
 // followTo applies the deltas of the snapshots after the known one.
 func (st *tableState) followTo(ctx context.Context, t *table.Table, latest *table.Snapshot) (f followed, err error) {
+	known, err := t.Snapshot(ctx, st.snapshot.ID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // expired, most likely
+	case err != nil:
+		return f, err
+	case !sameSnapshot(known, st.snapshot):
+		return f, errDiverged
+	}
 	for id := st.snapshot.ID + 1; id <= latest.ID; id++ {
 		s := latest
 		if id < latest.ID {

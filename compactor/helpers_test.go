@@ -218,7 +218,6 @@ func (w *world) service(cfg compactor.Config, ts compactor.Tables) *compactor.Se
 	return s
 }
 
-
 // drop removes a table with all its files.
 func (w *world) drop(name string) {
 	for _, p := range w.fsys.Paths() {

@@ -66,7 +66,7 @@ func (l *tableLoop) read(ctx context.Context) (followed, error) {
 	}
 	l.t.LimitCache(l.cacheShare.Load())
 	before := l.st.snapshot
-	f, err := l.st.follow(ctx, l.t)
+	f, err := l.st.follow(ctx, l.t, l.polls%reopenEvery == 0)
 	if err != nil {
 		return f, err
 	}
@@ -219,17 +219,23 @@ func (l *tableLoop) looked(f followed, now time.Time) {
 		l.stats.update(func(v *TableStats) { v.Refused = "" })
 	}
 	l.opened = true
+	l.pace(f, now)
+	l.absorb(f)
+	l.askMaintenance(now)
+}
+
+// absorb makes use of snapshots that were followed.
+func (l *tableLoop) absorb(f followed) {
+	if f.snapshots == 0 && !f.listed {
+		return
+	}
 	l.appends += f.appends
 	if f.appendedBytes > 0 {
 		l.stats.update(func(v *TableStats) { v.AppendedBytes += f.appendedBytes })
 	}
-	l.pace(f, now)
-	if f.snapshots > 0 || f.listed {
-		l.st.prune()
-		l.settleCommitted(f.listed)
-		l.replan = true
-	}
-	l.askMaintenance(now)
+	l.st.prune()
+	l.settleCommitted(f.listed)
+	l.replan = true
 }
 
 // pace sets the time of the next look: a table is looked at about as often as it gets snapshots.

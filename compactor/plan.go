@@ -23,6 +23,11 @@ func (l *tableLoop) plan(now time.Time) {
 		}
 		l.inFull = false
 	}
+	if l.beforeFull() && len(l.pending) > 0 {
+		l.x.dispatch.forget(l) // the commit after this one is to have all buckets
+		l.replanAt = now.Add(idleMaintain)
+		return
+	}
 	full := l.fullDue()
 	var wanted []*candidate
 	for k, b := range l.st.buckets {
@@ -91,6 +96,13 @@ func (l *tableLoop) fullDue() bool {
 		return false
 	}
 	return l.nextID%int64(n) == 0 || l.appends >= n*l.t.Options().Int(table.KeyNumSortedRunCompactionTrigger)
+}
+
+// beforeFull tells whether the next commit is the last before a full compaction of what was written. It waits for all jobs,
+// so that none is under way when that begins.
+func (l *tableLoop) beforeFull() bool {
+	n := int64(l.deltaCommits())
+	return n > 1 && l.once == nil && (l.nextID+1)%n == 0
 }
 
 func (l *tableLoop) inOnceFull() bool { return l.once != nil && l.once.full }

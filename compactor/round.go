@@ -33,7 +33,7 @@ func (l *tableLoop) roundAt() time.Time {
 	running, waiting := l.x.dispatch.load(l)
 	at := l.lastCommit.Add(l.x.cfg.Round)
 	switch {
-	case l.inFull && running+waiting > 0:
+	case l.inFull && running+waiting > 0, running > 0 && l.beforeFull():
 		return time.Now().Add(time.Hour) // the end of a job wakes the loop
 	case running > 0:
 		if late := l.pendingAt.Add(l.x.cfg.Round); late.After(at) {
@@ -141,7 +141,10 @@ func (l *tableLoop) losers(ctx context.Context, r *round) (map[*finished]error, 
 			_, err := l.st.list(ctx, l.t)
 			return err
 		}
-		_, err := l.st.follow(ctx, l.t)
+		f, err := l.st.follow(ctx, l.t, true)
+		if err == nil {
+			l.absorb(f)
+		}
 		return err
 	})
 	if err != nil {
