@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
@@ -23,7 +24,7 @@ type MergeFunc interface {
 // NewMergeFunc returns the merge function of a table's rows: of all of schema's columns, under the effective options o. An
 // error wraps table.ErrOption and names the option or the column that is not valid or not supported.
 func NewMergeFunc(schema *table.Schema, o table.Options) (MergeFunc, error) {
-	switch e := o.Enum(table.KeyMergeEngine); e {
+	switch e := strings.ToLower(o.Get(table.KeyMergeEngine)); e {
 	case "deduplicate":
 		return NewDeduplicate(schema.RowType(), o.Bool(table.KeyIgnoreDelete)), nil
 	case "first-row":
