@@ -15,7 +15,7 @@ import (
 type arguments struct {
 	SyncTable   syncArgs   `cmd:"" name:"mysql-sync-table" help:"Stream one MySQL table into one Paimon table (mysql_sync_table)."`
 	CheckSource sourceArgs `cmd:"" name:"check-source" help:"Connect, and list what the server lacks and the statement that mends each. Changes nothing."`
-	Demo        demoArgs   `cmd:"" name:"demo" help:"Replay a recorded MySQL binlog into a fresh local table, then show snapshots, files and rows."`
+	Demo        demoArgs   `cmd:"" name:"demo" help:"Replay a recorded MySQL binlog into a fresh local table with a compactor beside it, then show snapshots, buckets and rows."`
 
 	cli.LogArgs
 	Version kong.VersionFlag `name:"version" help:"Print the version."`
@@ -52,7 +52,8 @@ type syncArgs struct {
 }
 
 type demoArgs struct {
-	Dir string `name:"dir" type:"path" help:"Directory for the table; default: a fresh temporary one."`
+	Dir           string `name:"dir" type:"path" help:"Directory for the table; default: a fresh temporary one."`
+	RowsPerSecond int64  `name:"rows-per-second" default:"1200" help:"Pace of the replay."`
 }
 
 // parse returns the arguments and the command's name, "" when there is nothing more to do.

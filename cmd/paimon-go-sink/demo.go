@@ -21,7 +21,8 @@ import (
 //go:embed demodata/binlog.000001
 var recording []byte
 
-// demo replays the recording through the same pipeline as mysql_sync_table, then shows what came of it.
+// demo replays the recording at an even pace through the same pipeline as mysql_sync_table, with the compactor beside it, then shows
+// what came of it.
 func (e *environment) demo(ctx context.Context, args *demoArgs) error {
 	dir := args.Dir
 	if dir == "" {
@@ -39,19 +40,19 @@ func (e *environment) demo(ctx context.Context, args *demoArgs) error {
 		return err
 	}
 	sync := &syncArgs{
-		sourceArgs:       sourceArgs{MySQLConf: []string{"binlog-dir=" + logs, "database-name=shop", "table-name=orders"}},
+		sourceArgs:       sourceArgs{MySQLConf: []string{"binlog-dir=" + logs, fmt.Sprintf("binlog-dir.rows-per-second=%d", args.RowsPerSecond), "database-name=shop", "table-name=orders"}},
 		Warehouse:        filepath.Join(dir, "warehouse"),
 		Database:         "demo",
 		Table:            "orders",
 		PartitionKeys:    "day",
 		PrimaryKeys:      "day,id",
-		TableConf:        []string{"bucket=2", "write-only=true", "file.format=parquet", "file.compression=zstd", "file.compression.zstd-level=3"},
+		TableConf:        []string{"bucket=2", "write-only=true", "num-sorted-run.compaction-trigger=3", "file.format=parquet", "file.compression=zstd", "file.compression.zstd-level=3"},
 		CommitInterval:   time.Second,
 		SyncPKFromSource: "true",
 	}
-	fmt.Fprintf(e.stdout, "Replaying a recorded MySQL binlog (%d KB, shop.orders: inserts, updates and deletes of two days) into %s\n\n", len(recording)>>10, sync.Warehouse)
+	fmt.Fprintf(e.stdout, "Replaying a recorded MySQL binlog (%d KB, shop.orders: inserts, updates and deletes of two days) at %d changes a second into %s, with a commit each second and a compactor beside it\n\n", len(recording)>>10, args.RowsPerSecond, sync.Warehouse)
 	start := time.Now()
-	if err := e.syncTable(ctx, sync); err != nil {
+	if err := e.syncBesideCompactor(ctx, sync); err != nil {
 		return err
 	}
 	took := time.Since(start)
@@ -63,8 +64,8 @@ func (e *environment) demo(ctx context.Context, args *demoArgs) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "\n%d rows are in the table after %d ms (a deleted row is a record too, until a compaction drops it). Any Paimon engine reads it at\n  %s\n\nLook around:\n", rows, took.Milliseconds(), t.Path())
-	for _, verb := range []string{"snapshots", "files", "scan --limit 5", "check"} {
+	fmt.Fprintf(e.stdout, "\n%d rows are in the table after %.1f s. Any Paimon engine reads it at\n  %s\n\nLook around:\n", rows, took.Seconds(), t.Path())
+	for _, verb := range []string{"snapshots", "files", "buckets", "scan --limit 5", "check"} {
 		fmt.Fprintf(e.stdout, "  %s %s %s\n", inspector(), verb, t.Path())
 	}
 	return nil
@@ -115,18 +116,11 @@ func (e *environment) showDemo(ctx context.Context, t *table.Table) (int, error)
 		last = s
 		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\n", s.ID, s.CommitKind, s.DeltaRecordCount, s.TotalRecordCount, time.UnixMilli(s.TimeMillis).Format("15:04:05.000"))
 	}
-	fmt.Fprintln(w, "\npartition\tbucket\tlevel\tfile\trows\tbytes")
-	for f, err := range t.Scan(ctx, last, table.Filter{}) {
-		if err != nil {
-			return 0, err
-		}
-		p, err := t.PartitionPath(f.Partition)
-		if err != nil {
-			return 0, err
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%d\n", p, f.Bucket, f.File.Level, f.File.Name, f.File.RowCount, f.File.Size)
-	}
+	fmt.Fprintln(w)
 	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	if err := e.showBuckets(ctx, t, last); err != nil {
 		return 0, err
 	}
 	fmt.Fprintln(e.stdout)

@@ -114,3 +114,12 @@ func TestWrongArgumentsAreUsage(t *testing.T) {
 		require.Empty(t, dirs, args)
 	}
 }
+
+func TestDemoCompactsBesideTheSink(t *testing.T) {
+	var out, errs bytes.Buffer
+	dir := t.TempDir()
+	require.Equal(t, 0, run([]string{"demo", "--dir", dir, "--rows_per_second", "8000"}, &out, &errs), errs.String())
+	require.Contains(t, out.String(), "8880 rows are in the table")
+	require.Regexp(t, `(?m)^day=2026-01-02 +1 +[123] `, out.String())
+	require.Equal(t, cli.ExitUsage, run([]string{"demo", "--dir", dir, "--rows_per_second", "0"}, &out, &errs))
+}
