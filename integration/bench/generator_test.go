@@ -54,9 +54,10 @@ func TestPairsAreSelectedByParts(t *testing.T) {
 		}
 		return out
 	}
-	require.Len(t, names(""), 6)
+	require.Len(t, names(""), 14)
 	require.Equal(t, []string{"writer-parquet-words", "writer-avro-words"}, names("words"))
-	require.Equal(t, []string{"writer-parquet-random", "writer-avro-words"}, names("parquet-random,avro-words"))
+	require.Equal(t, []string{"writer-parquet-random", "writer-avro-words"}, names("writer-parquet-random,avro-words"))
+	require.Equal(t, []string{"compact-full-avro-random", "compact-full-avro-mixed"}, names("full-avro"))
 	_, err := pairs(workload{}, "orc")
 	require.Error(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 func main() {
@@ -23,28 +24,29 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	var (
 		w = workload{}
-		r = runner{checked: map[string]bool{}}
+		r = runner{checked: map[string]bool{}, shapes: map[string]map[string]int64{}}
 
 		pair, jsonPath, ours, path string
 		rounds                     int
 		genOnly, noJava            bool
 	)
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	flags.StringVar(&pair, "pair", "", "pairs to run: comma-separated parts of their names (writer-{parquet,avro}-{random,words}); empty: all")
+	flags.StringVar(&pair, "pair", "", "pairs to run: comma-separated parts of their names (writer-{parquet,avro}-{random,words,mixed}, compact-{full,minor}-{parquet,avro}-{random,mixed}); empty: all")
 	flags.IntVar(&rounds, "rounds", 3, "rounds of ours and Java in turn")
-	flags.IntVar(&w.Rows, "rows", 1_000_000, "rows written by a run")
-	flags.IntVar(&w.Keys, "keys", 1_000_000, "keys that the rows are upserts of")
-	flags.IntVar(&w.Interval, "commit-interval-rows", 500_000, "rows of a commit")
+	flags.IntVar(&w.Rows, "rows", 1_000_000, "rows written by a run, or compacted in full")
+	flags.IntVar(&w.Keys, "keys", 1_000_000, "keys that the rows are upserts of; compactions: at least as many as rows")
+	flags.IntVar(&w.Interval, "commit-interval-rows", 500_000, "rows of a commit of the writer")
 	flags.IntVar(&w.Buckets, "buckets", 4, "buckets of the table")
 	flags.IntVar(&w.Partitions, "partitions", 1, "partitions of the table")
 	flags.IntVar(&w.DataLen, "data-len", 100, "bytes of the column data")
 	flags.Int64Var(&w.Seed, "seed", 42, "seed of the rows")
-	flags.IntVar(&w.Parallel, "parallel", 1, "writers in Java; shards and flush workers in ours")
+	flags.IntVar(&w.Parallel, "parallel", 1, "writers in Java; shards and flush workers, or compactions at once, in ours")
 	flags.StringVar(&jsonPath, "json", "", "file for the figures of every run, one JSON object a line, appended")
 	flags.StringVar(&r.scratch, "scratch", "", "directory for tables; default: the system's temporary directory")
 	flags.StringVar(&r.oracle, "oracle", os.Getenv("PAIMON_GO_ORACLE"), "the program of integration/java")
 	flags.StringVar(&r.javaOpts, "java-opts", "-Xmx2g", "options of the JVM")
 	flags.StringVar(&r.profile, "profile", "", "begin of the names of CPU profiles of our side; empty: none")
+	flags.BoolVar(&r.warm, "warm", false, "Java compacts a copy of the table before, in the same process; no writer pairs then")
 	flags.BoolVar(&noJava, "no-java", false, "run our side alone")
 	flags.StringVar(&ours, "ours", "", "internal: the workload of a process of our side")
 	flags.StringVar(&path, "table", "", "internal: path of its table")
@@ -73,20 +75,25 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if r.warm {
+		all = slices.DeleteFunc(all, func(w workload) bool { return !w.compacts() })
+	}
 	return compare(ctx, &r, all, rounds, noJava, jsonPath)
 }
 
 // compare runs all pairs and reports. The sides alternate within a pair.
 func compare(ctx context.Context, r *runner, all []workload, rounds int, noJava bool, jsonPath string) error {
 	fmt.Printf("%s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	fmt.Printf("%d rows over %d keys, %d buckets, %d partitions, a commit each %d rows, parallel %d; min / median / max of %d rounds\n\n",
-		all[0].Rows, all[0].Keys, all[0].Buckets, all[0].Partitions, all[0].Interval, all[0].Parallel, rounds)
+	fmt.Printf("min / median / max of %d rounds\n", rounds)
 	sides := []string{sideOurs, sideJava}
 	if noJava {
 		sides = sides[:1]
 	}
 	var results []result
-	for _, w := range all {
+	for i, w := range all {
+		if i == 0 || w.Kind != all[i-1].Kind {
+			fmt.Println(w)
+		}
 		want, err := expected(w)
 		if err != nil {
 			return err

@@ -39,12 +39,17 @@ func TestGeneratorsAgree(t *testing.T) {
 
 // The whole program on a few rows, ours and Java's, with all its checks.
 func TestPairsWriteTheSameTable(t *testing.T) {
-	r := &runner{scratch: t.TempDir(), oracle: os.Getenv("PAIMON_GO_ORACLE"), javaOpts: "-Xmx512m", checked: map[string]bool{}}
+	r := &runner{scratch: t.TempDir(), oracle: os.Getenv("PAIMON_GO_ORACLE"), javaOpts: "-Xmx512m",
+		checked: map[string]bool{}, shapes: map[string]map[string]int64{}}
 	r.self = t.TempDir() + "/bench"
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", r.self, ".")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	all, err := pairs(workload{Rows: 5000, Keys: 3000, Interval: 2000, Buckets: 2, Partitions: 3, DataLen: 50, Seed: 1, Parallel: 1}, "")
+	all, err := pairs(workload{Rows: 5000, Keys: 3000, Interval: 2000, Buckets: 2, Partitions: 3, DataLen: 50, Seed: 1, Parallel: 1}, "writer,full-parquet-mixed,minor-avro-random")
+	require.NoError(t, err)
+	require.NoError(t, compare(t.Context(), r, all, 1, false, t.TempDir()+"/out.json"))
+	r.warm = true
+	all, err = pairs(workload{Rows: 3000, Keys: 3000, Buckets: 2, Partitions: 1, DataLen: 50, Seed: 1, Parallel: 2}, "full-avro-random")
 	require.NoError(t, err)
 	require.NoError(t, compare(t.Context(), r, all, 1, false, t.TempDir()+"/out.json"))
 }

@@ -31,10 +31,9 @@ type figures struct {
 // batchRows is how many rows the generator hands to the writer at once, about what a binlog reader does.
 const batchRows = 1024
 
-// runOurs is the process of our side: it writes the workload into a new table at path and prints its figures. genOnly
-// makes the rows and drops them.
+// runOurs is the process of our side: it does the workload with the table at path and prints its figures. genOnly makes
+// the rows and drops them.
 func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile string) error {
-	g := newGenerator(w)
 	if profile != "" {
 		f, err := os.Create(profile)
 		if err != nil {
@@ -46,64 +45,85 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 		}
 		defer pprof.StopCPUProfile()
 	}
-	spec := w.spec()
+	cpu, wall := cpuSeconds(), time.Now()
+	var err error
+	switch {
+	case w.compacts():
+		err = compactOnce(ctx, path, w.Kind == kindFull, w.Parallel)
+	case genOnly:
+		err = dropRows(w)
+	default:
+		err = writeTable(ctx, w, path)
+	}
+	if err != nil {
+		return err
+	}
+	f := figures{Wall: time.Since(wall).Seconds(), CPU: cpuSeconds() - cpu, PeakMB: peakMB()}
+	f.ProcessCPU = cpuSeconds()
+	return json.NewEncoder(os.Stdout).Encode(f)
+}
+
+// writeTable writes the rows of a workload, without its base, into a new table.
+func writeTable(ctx context.Context, w workload, path string) error {
 	fsys, err := fs.For(ctx, path, nil)
 	if err != nil {
 		return err
 	}
-	var out func(*row.Batch) error
-	var commit func(id int64) error
-	var end func() error
-	typ, err := table.NewSchema(spec)
+	t, err := table.Create(ctx, fsys, path, w.spec())
 	if err != nil {
 		return err
 	}
-	cpu, wall := cpuSeconds(), time.Now()
-	if genOnly {
-		out = func(*row.Batch) error { return nil }
-		commit = func(int64) error { return nil }
-		end = func() error { return nil }
-	} else {
-		t, err := table.Create(ctx, fsys, path, spec)
-		if err != nil {
-			return err
-		}
-		wr, err := writer.Open(ctx, t, writer.Config{CommitUser: "bench", Shards: w.Parallel, FlushWorkers: w.Parallel})
-		if err != nil {
-			return err
-		}
-		out = func(b *row.Batch) error { return wr.Write(ctx, b) }
-		commit = func(id int64) error { return wr.Checkpoint(ctx, id, nil) }
-		end = func() error {
-			if err := wr.Wait(ctx); err != nil {
-				return err
-			}
-			return wr.Close(ctx)
-		}
+	return writeRows(ctx, w, t, "bench", 0, w.Rows)
+}
+
+// writeRows writes the rows [from, to), with a commit each interval, as a commit user that is new to the table.
+func writeRows(ctx context.Context, w workload, t *table.Table, user string, from, to int) error {
+	wr, err := writer.Open(ctx, t, writer.Config{CommitUser: user, Shards: w.Parallel, FlushWorkers: w.Parallel})
+	if err != nil {
+		return err
 	}
-	b, id := row.NewBatch(typ.RowType()), int64(0)
-	for from := 0; from < w.Rows; from += w.Interval {
-		to := min(from+w.Interval, w.Rows)
-		for i := from; i < to; {
+	id := int64(0)
+	out := func(b *row.Batch) error { return wr.Write(ctx, b) }
+	commit := func() error {
+		id++
+		return wr.Checkpoint(ctx, id, nil)
+	}
+	if err := w.generate(t.Schema(), from, to, out, commit); err != nil {
+		return err
+	}
+	if err := wr.Wait(ctx); err != nil {
+		return err
+	}
+	return wr.Close(ctx)
+}
+
+func dropRows(w workload) error {
+	s, err := table.NewSchema(w.spec())
+	if err != nil {
+		return err
+	}
+	return w.generate(s, 0, w.Rows, func(*row.Batch) error { return nil }, func() error { return nil })
+}
+
+// generate makes the rows [from, to).
+func (w workload) generate(s *table.Schema, from, to int, out func(*row.Batch) error, commit func() error) error {
+	g, b := newGenerator(w), row.NewBatch(s.RowType())
+	for ; from < to; from += w.Interval {
+		end := min(from+w.Interval, to)
+		for i := from; i < end; {
 			b.Reset()
-			for stop := min(i+batchRows, to); i < stop; i++ {
+			for stop := min(i+batchRows, end); i < stop; i++ {
 				g.appendRow(b, i)
 			}
 			if err := out(b); err != nil {
 				return err
 			}
 		}
-		if err := commit(id); err != nil {
+		if err := commit(); err != nil {
 			return err
 		}
-		id++
 	}
-	if err := end(); err != nil {
-		return err
-	}
-	f := figures{Wall: time.Since(wall).Seconds(), CPU: cpuSeconds() - cpu, PeakMB: peakMB()}
-	f.ProcessCPU = cpuSeconds()
-	return json.NewEncoder(os.Stdout).Encode(f)
+	return nil
 }
 
 // cpuSeconds returns the processor time of all threads so far.

@@ -28,24 +28,47 @@ func (s spread) format(verb string) string {
 	return fmt.Sprintf(verb+" / "+verb+" / "+verb, s.min, s.median, s.max)
 }
 
-// columns of the report, each with what it shows of a run.
-var columns = []struct {
+// column is what a report shows of each run.
+type column struct {
 	name, verb string
 	of         func(*result) float64
-}{
-	{"CPU us/row", "%.2f", func(r *result) float64 { return 1e6 / r.RowsPerCPU }},
-	{"CPU s", "%.2f", func(r *result) float64 { return r.CPU }},
-	{"generator", "%.2f", func(r *result) float64 { return r.GenCPU }},
-	{"process CPU s", "%.2f", func(r *result) float64 { return r.ProcessCPU }},
-	{"wall s", "%.2f", func(r *result) float64 { return r.Wall }},
-	{"RSS MB", "%.0f", func(r *result) float64 { return r.PeakMB }},
-	{"MB written", "%.1f", func(r *result) float64 { return float64(r.Bytes) / 1e6 }},
-	{"files", "%.0f", func(r *result) float64 { return float64(r.Files) }},
 }
 
-// report prints what was measured: min / median / max over the rounds, and how many times as many rows as Java we write in
-// a second of processor time, by the medians.
+var (
+	perRow  = column{"CPU us/row", "%.2f", func(r *result) float64 { return 1e6 / r.RowsPerCPU }}
+	cpu     = column{"CPU s", "%.2f", func(r *result) float64 { return r.CPU }}
+	inner   = column{"generator", "%.2f", func(r *result) float64 { return r.GenCPU }}
+	process = column{"process CPU s", "%.2f", func(r *result) float64 { return r.ProcessCPU }}
+	wall    = column{"wall s", "%.2f", func(r *result) float64 { return r.Wall }}
+	rss     = column{"RSS MB", "%.0f", func(r *result) float64 { return r.PeakMB }}
+	written = column{"MB written", "%.1f", func(r *result) float64 { return float64(r.Bytes) / 1e6 }}
+	files   = column{"files", "%.0f", func(r *result) float64 { return float64(r.Files) }}
+	krows   = column{"1000 rows/CPU s", "%.0f", func(r *result) float64 { return r.RowsPerCPU / 1e3 }}
+	rate    = column{"MB/CPU s", "%.1f", func(r *result) float64 { return r.MBPerCPU }}
+
+	writerColumns  = []column{perRow, cpu, inner, process, wall, rss, written, files}
+	compactColumns = []column{perRow, krows, rate, cpu, process, wall, rss, written, files}
+)
+
+// report prints what was measured, writers and compactions apart.
 func report(out io.Writer, results []result) {
+	of := func(compacts bool) []result {
+		return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.Work.compacts() != compacts })
+	}
+	for _, part := range []struct {
+		results []result
+		columns []column
+	}{{of(false), writerColumns}, {of(true), compactColumns}} {
+		if len(part.results) > 0 {
+			fmt.Fprintln(out)
+			grid(out, part.results, part.columns)
+		}
+	}
+}
+
+// grid prints min / median / max over the rounds, and how many times as many rows as Java we do in a second of processor
+// time, by the medians.
+func grid(out io.Writer, results []result, columns []column) {
 	byPair := map[string][]result{}
 	var order []string
 	for _, r := range results {

@@ -21,7 +21,12 @@ type runner struct {
 	javaOpts string
 	self     string
 	profile  string // where profiles of our side go, "" for none
+	warm     bool   // Java compacts a copy first
 	checked  map[string]bool
+	shapes   map[string]map[string]int64 // of the tables after compaction, by pair
+
+	state     *state // of the pair under way, if it is one of compactions
+	stateName string
 }
 
 // result is one run of one side.
@@ -31,9 +36,13 @@ type result struct {
 	Round int      `json:"round"`
 	Work  workload `json:"workload"`
 	figures
-	GenCPU     float64 `json:"generator_cpu_s"`
-	RowsPerCPU float64 `json:"rows_per_cpu_s"` // without the generator
-	Load       string  `json:"load"`           // of the machine, before the run
+	GenCPU     float64 `json:"generator_cpu_s,omitempty"`
+	InRows     int64   `json:"input_rows,omitempty"` // of a compaction
+	InBytes    int64   `json:"input_bytes,omitempty"`
+	Warm       bool    `json:"warm,omitempty"`
+	RowsPerCPU float64 `json:"rows_per_cpu_s"` // without the generator; those of the input of a compaction
+	MBPerCPU   float64 `json:"mb_per_cpu_s,omitempty"`
+	Load       string  `json:"load"` // of the machine, before the run
 }
 
 const (
@@ -43,6 +52,9 @@ const (
 
 // run measures one side once, reads what it wrote back, and removes it.
 func (r *runner) run(ctx context.Context, w workload, side string, round int, want content) (result, error) {
+	if w.compacts() {
+		return r.compact(ctx, w, side, round, want)
+	}
 	warehouse := filepath.Join(r.scratch, w.name()+"-"+side)
 	defer os.RemoveAll(warehouse)
 	path := table.TablePath(warehouse, "bench", "t")
@@ -60,7 +72,7 @@ func (r *runner) run(ctx context.Context, w workload, side string, round int, wa
 	}
 	res.GenCPU = gen.CPU
 	res.RowsPerCPU = float64(w.Rows) / max(res.CPU-res.GenCPU, 1e-3)
-	if res.Files, res.Bytes, err = dataFiles(path); err != nil {
+	if res.Files, res.Bytes, err = dataFiles(path, nil); err != nil {
 		return res, fmt.Errorf("looking at the files of %s: %w", side, err)
 	}
 	got, err := actual(ctx, path)

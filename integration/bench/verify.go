@@ -35,7 +35,7 @@ func (c *content) add(b *row.Batch, buf []byte) []byte {
 func expected(w workload) (content, error) {
 	g := newGenerator(w)
 	last := make([]int32, w.Keys)
-	for i := range w.Rows {
+	for i := range w.Base + w.Rows {
 		last[g.hash(i)%g.keys] = int32(i + 1)
 	}
 	s, err := table.NewSchema(w.spec())
@@ -64,11 +64,7 @@ func expected(w workload) (content, error) {
 // actual returns the content of a table by our own reader.
 func actual(ctx context.Context, path string) (content, error) {
 	var c content
-	fsys, err := pfs.For(ctx, path, nil)
-	if err != nil {
-		return c, err
-	}
-	t, err := table.Open(ctx, fsys, path, nil)
+	t, err := open(ctx, path)
 	if err != nil {
 		return c, err
 	}
@@ -86,10 +82,18 @@ func actual(ctx context.Context, path string) (content, error) {
 	return c, nil
 }
 
-// dataFiles counts the data files below a table and their bytes.
-func dataFiles(path string) (files int, bytes int64, err error) {
+func open(ctx context.Context, path string) (*table.Table, error) {
+	fsys, err := pfs.For(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return table.Open(ctx, fsys, path, nil)
+}
+
+// dataFiles counts the data files below a table and their bytes, without those named in known.
+func dataFiles(path string, known map[string]bool) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "data-") {
+		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "data-") || known[d.Name()] {
 			return err
 		}
 		info, err := d.Info()

@@ -11,6 +11,7 @@ import (
 
 // workload is what both sides of a pair do.
 type workload struct {
+	Kind       string `json:"kind"` // kindWriter, kindFull or kindMinor
 	Format     string `json:"format"`
 	Data       string `json:"data"` // random, words or mixed
 	Rows       int    `json:"rows"`
@@ -21,9 +22,29 @@ type workload struct {
 	DataLen    int    `json:"data_bytes"`
 	Seed       int64  `json:"seed"`
 	Parallel   int    `json:"parallel"`
+	Base       int    `json:"base_rows,omitempty"` // compaction: rows that were there before and lie in the max level; Rows come after them
 }
 
-func (w workload) name() string { return "writer-" + w.Format + "-" + w.Data }
+// Kinds of workloads.
+const (
+	kindWriter = "writer"
+	kindFull   = "compact-full"  // all rows in level 0, into one run
+	kindMinor  = "compact-minor" // what the strategy picks: level 0, not what lies in the max level
+)
+
+func (w workload) name() string { return w.Kind + "-" + w.Format + "-" + w.Data }
+
+// String says what all workloads of the kind have in common.
+func (w workload) String() string {
+	base := ""
+	if w.Base > 0 {
+		base = fmt.Sprintf("%d rows in the max level, then ", w.Base)
+	}
+	return fmt.Sprintf("%s: %s%d rows over %d keys, %d buckets, %d partitions, a commit each %d rows, parallel %d",
+		w.Kind, base, w.Rows, w.Keys, w.Buckets, w.Partitions, w.Interval, w.Parallel)
+}
+
+func (w workload) compacts() bool { return w.Kind != kindWriter }
 
 // options are the guide's, with the format of the pair.
 func (w workload) options() table.Options {
@@ -52,22 +73,39 @@ func (w workload) spec() table.Spec {
 	return table.Spec{Fields: fields, PartitionKeys: []string{"dt"}, PrimaryKeys: []string{"dt", "id"}, Options: w.options()}
 }
 
+// compactCommits is how many files each bucket has in level 0 when a compaction begins.
+const compactCommits = 20
+
 // pairs are the workloads that a selection names: all, or those whose names contain one of the comma-separated parts.
 func pairs(base workload, selection string) ([]workload, error) {
 	var all []workload
-	for _, f := range []string{"parquet", "avro"} {
-		for _, d := range []string{"random", "words", "mixed"} {
-			w := base
-			w.Format, w.Data = f, d
-			if selected(w.name(), selection) {
-				all = append(all, w)
+	for _, kind := range []string{kindWriter, kindFull, kindMinor} {
+		for _, f := range []string{"parquet", "avro"} {
+			for _, d := range []string{"random", "words", "mixed"} {
+				if w := base.pair(kind, f, d); selected(w.name(), selection) && (d != "words" || kind == kindWriter) {
+					all = append(all, w)
+				}
 			}
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no pair is selected by %q; there are writer-{parquet,avro}-{random,words,mixed}", selection)
+		return nil, fmt.Errorf("no pair is selected by %q; there are writer-{parquet,avro}-{random,words,mixed} and compact-{full,minor}-{parquet,avro}-{random,mixed}", selection)
 	}
 	return all, nil
+}
+
+// pair makes a workload of the one that the flags say.
+func (w workload) pair(kind, format, data string) workload {
+	w.Kind, w.Format, w.Data = kind, format, data
+	if kind == kindWriter {
+		return w
+	}
+	w.Keys = max(w.Keys, w.Rows)
+	if kind == kindMinor { // half as much in level 0 as beside it: no cause to take all
+		w.Base, w.Rows = w.Rows, w.Rows/2
+	}
+	w.Interval = (w.Rows + compactCommits - 1) / compactCommits
+	return w
 }
 
 func selected(name, selection string) bool {
