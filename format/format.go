@@ -43,6 +43,9 @@ type ReadSpec struct {
 	Type *row.Type
 	// BatchRows is the most rows that Next gives at once; 0 means 4096.
 	BatchRows int
+	// BatchBytes is about how much memory the rows may take that Next gives at once; 0 leaves it to the format. A single
+	// row is given whatever its size.
+	BatchBytes int
 }
 
 // Summary is what a finished file amounts to.
@@ -69,6 +72,12 @@ type Reader interface {
 	// Next resets dst, which must be a batch of ReadSpec.Type, and fills it with the next rows; io.EOF after the last.
 	Next(dst *row.Batch) error
 	Close() error
+}
+
+// Footprinter is a Reader that can tell how much memory it is going to hold besides the batches that it fills.
+type Footprinter interface {
+	// Footprint is a fair guess, in bytes, from what the file says of itself.
+	Footprint() int64
 }
 
 // ErrCorrupt is wrapped by errors about bytes that are not what the format says.

@@ -105,7 +105,7 @@ func (c *changelogReader) bucket(ctx context.Context, b *bucketFiles, kv *KeyVal
 	for i := range b.files {
 		files[i].file = &b.files[i]
 	}
-	r := &runReader{ctx: ctx, proj: c.proj, partition: b.partition, bucket: b.bucket, files: files, batch: c.opts.BatchRows}
+	r := &runReader{ctx: ctx, proj: c.proj, partition: b.partition, bucket: b.bucket, files: files, batch: readSize{rows: c.opts.BatchRows}}
 	defer r.close()
 	for {
 		if err := r.next(kv); errors.Is(err, io.EOF) {

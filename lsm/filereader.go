@@ -29,18 +29,20 @@ type FileReader struct {
 // OpenFile opens a file of a bucket, written with any schema version of t, to be read as target. Damage is reported with
 // table.ErrCorrupt, here or by Next. Batches have at most 4096 rows.
 func OpenFile(ctx context.Context, t *table.Table, partition []byte, bucket int32, f *table.DataFile, target *table.Schema) (*FileReader, error) {
-	return allColumns(t, target).open(ctx, partition, bucket, f, 0, nil)
+	return allColumns(t, target).open(ctx, partition, bucket, f, readSize{}, nil)
 }
 
-// open opens a file to give the projection's columns in batches of batchRows; 0 is the format's default. The meter may be
-// nil.
-func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f *table.DataFile, batchRows int, m *meter) (*FileReader, error) {
+// readSize is how many rows, and about how many bytes, a reader gives at once; 0 is the format's default.
+type readSize struct{ rows, bytes int }
+
+// open opens a file to give the projection's columns. The meter may be nil.
+func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f *table.DataFile, batch readSize, m *meter) (*FileReader, error) {
 	path, err := p.table.DataFilePath(partition, bucket, f)
 	if err != nil {
 		return nil, err
 	}
 	r := &FileReader{path: path, meta: f}
-	if err := r.open(ctx, p, batchRows, m); err != nil {
+	if err := r.open(ctx, p, batch, m); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, corrupt(err))
 	}
 	if err := r.setPartition(p, partition); err != nil {
@@ -50,11 +52,12 @@ func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f
 	return r, nil
 }
 
-func (r *FileReader) open(ctx context.Context, p *projection, batchRows int, m *meter) (err error) {
+func (r *FileReader) open(ctx context.Context, p *projection, batch readSize, m *meter) (err error) {
 	if r.plan, err = p.plan(ctx, r.meta.SchemaID); err != nil {
 		return err
 	}
-	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.path, r.meta, format.ReadSpec{Type: r.plan.physical, BatchRows: batchRows}, m)
+	spec := format.ReadSpec{Type: r.plan.physical, BatchRows: batch.rows, BatchBytes: batch.bytes}
+	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.path, r.meta, spec, m)
 	r.physical = row.NewBatch(r.plan.physical)
 	return err
 }

@@ -41,6 +41,9 @@ type merger struct {
 	begun bool
 	real  int // sources with rows left that are no shadows
 
+	withLevels bool   // keep levels
+	levels     []int8 // of the rows of the batch that next gave
+
 	picks  []pick
 	picked int           // rows of them
 	cols   []*row.Column // scratch
@@ -81,6 +84,7 @@ func (m *merger) start() error {
 // next resets dst and fills it with about limit records; io.EOF when there are none left.
 func (m *merger) next(dst *KeyValues, limit int) error {
 	dst.Reset()
+	m.levels = m.levels[:0]
 	if !m.begun {
 		if err := m.start(); err != nil {
 			return err

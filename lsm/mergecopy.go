@@ -23,6 +23,13 @@ func (m *merger) flush(dst *KeyValues) {
 	if len(m.picks) == 0 {
 		return
 	}
+	if m.withLevels {
+		for _, p := range m.picks {
+			for i := p.lo; i < p.hi; i++ {
+				m.levels = append(m.levels, int8(m.sources[p.source].levelOf(int(i))))
+			}
+		}
+	}
 	if len(m.picks) == 1 {
 		p := m.picks[0]
 		dst.AppendRange(m.sources[p.source].kv, int(p.lo), int(p.hi))

@@ -77,7 +77,7 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 	if r.expire, err = newRecordExpiry(schema, o); err != nil {
 		return nil, err
 	}
-	if r.files, err = newFiles(t, schema, r.cfg.Memory/4); err != nil {
+	if r.files, err = newFiles(t, schema, r.cfg.Memory/8); err != nil {
 		return nil, err
 	}
 	for level := range table.NumLevels(o) {

@@ -15,43 +15,87 @@ type sectionMerge struct {
 	dropDelete bool
 	kept       *KeyValues // rows that are left when some are dropped
 	idx        []int32
+	rowBytes   int64        // of a row in memory, about
+	spilled    []*spilledKV // runs made for the section
 }
 
 // section merges the runs of one section, or copies the only one.
 func (m *sectionMerge) section(sec section) error {
-	var readers []*runReader
-	defer func() {
-		for _, r := range readers {
-			r.close()
-		}
-	}()
 	shadows, err := m.shadows(sec)
 	if err != nil {
 		return err
 	}
-	batch := sec.batchRows(checkRows)
-	for _, r := range sec {
-		readers = append(readers, m.reader(r, m.proj, batch))
+	if len(sec) == 1 && len(shadows) == 0 {
+		r := m.reader(sec[0], m.proj, readSize{rows: checkRows, bytes: int(min(m.outBytes(), mostBatch))})
+		defer r.close()
+		return m.copy(m.alive(r.next))
 	}
-	if len(readers) == 1 && len(shadows) == 0 {
-		return m.copy(m.alive(readers[0].next))
-	}
-	var sources []*source
-	for _, r := range readers {
-		sources = append(sources, r.source(m.alive(r.next)))
-	}
-	for _, files := range shadows {
-		r := m.reader(files, m.keys, batch)
-		readers = append(readers, r)
-		src := r.source(r.next)
-		src.order, src.shadow = m.keyOrder(), true
-		sources = append(sources, src)
-	}
-	mg, err := m.merger(sources)
+	defer func() {
+		for _, s := range m.spilled {
+			s.free()
+		}
+		m.spilled = nil
+	}()
+	ins, err := m.fit(m.inputs(sec, shadows))
 	if err != nil {
 		return err
 	}
-	return m.copy(func(kv *KeyValues) error { return mg.next(kv, batch) })
+	mg, done, err := m.open(ins, m.keep)
+	defer done()
+	if err != nil {
+		return err
+	}
+	if m.keep == keepFolded {
+		if mg.merge, err = NewMergeFunc(m.schema, m.table.Options()); err != nil {
+			return err
+		}
+	}
+	return m.copy(func(kv *KeyValues) error { return mg.next(kv, m.outRows()) })
+}
+
+// open starts a merge of inputs; done ends its readers, after an error too.
+func (m *sectionMerge) open(ins []*input, k keep) (mg *merger, done func(), err error) {
+	mg = &merger{order: m.order, keep: k, ignore: m.ignore}
+	bytes := m.batch(ins)
+	var readers []*runReader
+	for _, in := range ins {
+		if in.disk != nil {
+			mg.sources = append(mg.sources, m.diskSource(in.disk))
+			continue
+		}
+		r := m.reader(in.files, m.projectionOf(in), readSize{rows: in.rows(bytes), bytes: bytes})
+		readers = append(readers, r)
+		if in.shadow {
+			s := r.source(r.next)
+			s.order, s.shadow = m.keyOrder(), true
+			mg.sources = append(mg.sources, s)
+		} else {
+			mg.sources = append(mg.sources, r.source(m.alive(r.next)))
+		}
+	}
+	return mg, func() {
+		for _, r := range readers {
+			r.close()
+		}
+	}, mg.start() // which lets m see how large rows are
+}
+
+// mergeRows is the most rows of a source's block.
+const mergeRows = 4096
+
+// diskSource reads a spilled run.
+func (m *sectionMerge) diskSource(w *spilledKV) *source {
+	next, levels := w.reader()
+	s := &source{kv: NewKeyValues(m.proj.rows), dups: true}
+	s.next = func(kv *KeyValues) error {
+		err := next(kv)
+		m.seen(kv)
+		if w.levels {
+			s.levels = *levels
+		}
+		return err
+	}
+	return s
 }
 
 // shadows returns the files below the output in which keys of a section may be, one run a level. Only rows that come from
@@ -111,17 +155,8 @@ func (s section) bounds() (lo, hi []byte) {
 	return lo, hi
 }
 
-func (m *sectionMerge) reader(files run, p *projection, batch int) *runReader {
+func (m *sectionMerge) reader(files run, p *projection, batch readSize) *runReader {
 	return &runReader{ctx: m.ctx, proj: p, partition: m.partition, bucket: m.bucket, files: files, batch: batch, meter: m.meter}
-}
-
-func (m *sectionMerge) merger(sources []*source) (*merger, error) {
-	mg := &merger{order: m.order, sources: sources, keep: m.keep, ignore: m.ignore}
-	var err error
-	if m.keep == keepFolded {
-		mg.merge, err = NewMergeFunc(m.schema, m.table.Options())
-	}
-	return mg, err
 }
 
 // alive makes a reader drop expired rows and count what it reads.
@@ -132,6 +167,7 @@ func (m *sectionMerge) alive(next func(*KeyValues) error) func(*KeyValues) error
 			return err
 		}
 		m.stats.RowsRead += int64(kv.Len())
+		m.seen(kv)
 		if m.expire == nil {
 			return nil
 		}
@@ -151,23 +187,33 @@ func (m *sectionMerge) alive(next func(*KeyValues) error) func(*KeyValues) error
 // copy writes all that next gives.
 func (m *sectionMerge) copy(next func(*KeyValues) error) error {
 	kv := NewKeyValues(m.proj.rows)
-	for {
-		if m.ctx.Err() != nil {
-			return context.Cause(m.ctx)
-		}
-		if err := next(kv); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	return m.each(kv, func() error { return next(kv) }, func() error {
 		out := kv
 		if m.dropDelete {
 			out = m.adds(kv)
 		}
-		if err := m.out.Write(out); err != nil {
+		m.stats.RowsWritten += int64(out.Len())
+		return m.out.Write(out)
+	})
+}
+
+// each calls next and then use until next says io.EOF. What single huge rows have made of kv is not kept.
+func (m *sectionMerge) each(kv *KeyValues, next, use func() error) error {
+	for {
+		if m.ctx.Err() != nil {
+			return context.Cause(m.ctx)
+		}
+		if err := next(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
 			return err
 		}
-		m.stats.RowsWritten += int64(out.Len())
+		if err := use(); err != nil {
+			return err
+		}
+		if int64(kv.Rows.Bytes()) > 2*m.outBytes() {
+			*kv, *m.kept = *NewKeyValues(m.proj.rows), *NewKeyValues(m.proj.rows)
+		}
 	}
 }
 

@@ -93,6 +93,9 @@ func TestRewriteChangesNoRow(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 9))
 			var seq int64
 			rw := mustRewriter(t, tab, RewriterConfig{})
+			if i%2 == 1 { // so little memory that runs have to be merged on disk first
+				rw = mustRewriter(t, tab, RewriterConfig{Memory: 1 << 20, Spill: mustSpill(t)})
+			}
 			for id := int64(0); id < 25; {
 				kv := randomRecords(r, tab.Schema(), 1+r.IntN(400), seq)
 				seq += int64(kv.Len())
@@ -123,6 +126,16 @@ func TestRewriteChangesNoRow(t *testing.T) {
 			requireNoOrphans(t, tab)
 		})
 	}
+}
+
+func mustSpill(t testing.TB) *SpillStore {
+	s, err := NewSpillStore([]string{t.TempDir()}, "", 0, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.Zero(t, s.Used(), "spilled runs are freed")
+		require.NoError(t, s.Close())
+	})
+	return s
 }
 
 func requireStats(t *testing.T, u Unit, inc table.CompactIncrement, s RewriteStats) {

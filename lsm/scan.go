@@ -244,7 +244,7 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw 
 	}
 	readers := make([]*runReader, len(sec))
 	for i := range sec {
-		readers[i] = &runReader{ctx: ctx, proj: v.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: batch}
+		readers[i] = &runReader{ctx: ctx, proj: v.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: readSize{rows: batch}}
 		defer readers[i].close()
 	}
 	next := readers[0].next
@@ -324,7 +324,7 @@ type runReader struct {
 	partition []byte
 	bucket    int32
 	files     run
-	batch     int
+	batch     readSize
 	meter     *meter // may be nil
 	file      *FileReader
 	level     int // of the file that the last block is from

@@ -26,9 +26,9 @@ func (avroFormat) NewReader(r io.ReaderAt, size int64, s format.ReadSpec) (forma
 	if err != nil {
 		return nil, err
 	}
-	f := &fileReader{blocks: blocks, batchRows: s.BatchRows, columns: len(s.Type.Fields)}
-	if f.batchRows <= 0 {
-		f.batchRows = defaultBatchRows
+	f := &fileReader{blocks: blocks, pace: format.Pace{Rows: s.BatchRows, Bytes: max(s.BatchBytes, 0)}, columns: len(s.Type.Fields)}
+	if f.pace.Rows <= 0 {
+		f.pace.Rows = defaultBatchRows
 	}
 	// Java also reads a file whose records are in a union with null.
 	schema, f.rootNull = schema.NonNull()
@@ -42,15 +42,15 @@ func (avroFormat) NewReader(r io.ReaderAt, size int64, s format.ReadSpec) (forma
 }
 
 type fileReader struct {
-	blocks    *BlockReader
-	root      columnDecoder
-	rootNull  int
-	batchRows int
-	columns   int
-	d         Decoder
-	left      int64 // rows of the block at hand
-	rows      int64
-	err       error
+	blocks   *BlockReader
+	root     columnDecoder
+	rootNull int
+	pace     format.Pace
+	columns  int
+	d        Decoder
+	left     int64 // rows of the block at hand
+	rows     int64
+	err      error
 }
 
 // Next implements format.Reader.
@@ -67,20 +67,31 @@ func (f *fileReader) Next(dst *row.Batch) error {
 		return f.err
 	}
 	f.rows += int64(dst.N)
+	if f.pace.Bytes > 0 {
+		f.pace.Saw(dst.N, dst.Bytes())
+	}
 	return nil
 }
+
+// Footprint implements format.Footprinter: what is read ahead, and a block. Blocks are as large as writers make them, but for
+// rows that are larger.
+func (f *fileReader) Footprint() int64 { return int64(cap(f.blocks.win)) + 4*blockBytes }
 
 // next fills dst. It returns io.EOF at the end of the file, also with rows.
 func (f *fileReader) next(dst *row.Batch) error {
 	f.root.bindKids(dst.Cols)
-	for budget := maxBatchBytes; dst.N < f.batchRows && budget > 0; {
+	rows, budget := f.pace.Next(), maxBatchBytes
+	if f.pace.Bytes > 0 {
+		budget = min(budget, f.pace.Bytes)
+	}
+	for dst.N < rows && budget > 0 {
 		if f.left == 0 {
 			if err := f.nextBlock(); err != nil {
 				return err
 			}
 		}
 		before := f.d.Len()
-		for f.left > 0 && dst.N < f.batchRows && before-f.d.Len() < budget {
+		for f.left > 0 && dst.N < rows && before-f.d.Len() < budget {
 			if f.rootNull >= 0 && f.d.Long() == int64(f.rootNull) { // the union around a row
 				f.d.fail("null instead of a row")
 			}

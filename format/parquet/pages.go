@@ -32,6 +32,8 @@ type leafReader struct {
 	maxDef, maxRep int
 	src            io.ReaderAt
 
+	maxBytes, maxEntries int // of a batch, about
+
 	// The column chunk.
 	codec    int32
 	pos, end int64
@@ -62,7 +64,8 @@ type leafReader struct {
 var readBuffers = sync.Pool{New: func() any { return new([3][]byte) }}
 
 func newLeafReader(b *bound, src io.ReaderAt) *leafReader {
-	r := &leafReader{name: b.name, typ: b.typ, phys: b.phys, width: b.width, maxDef: b.def, maxRep: b.rep, src: src}
+	r := &leafReader{name: b.name, typ: b.typ, phys: b.phys, width: b.width, maxDef: b.def, maxRep: b.rep, src: src,
+		maxBytes: batchBytes, maxEntries: batchEntries}
 	bufs := readBuffers.Get().(*[3][]byte)
 	r.winBuf, r.body, r.packed = bufs[0], bufs[1], bufs[2]
 	r.dict.Init(b.typ)
@@ -373,13 +376,13 @@ func readLevels(lv *hybridReader, dst []uint8, limit int) error {
 // flat appends up to n rows of a column of the top level, fewer when the chunk ends or dst has enough bytes.
 func (r *leafReader) flat(dst *row.Column, n int) (int, error) {
 	rows := 0
-	for rows < n && (rows == 0 || len(dst.Bytes) < batchBytes) {
+	for rows < n && (rows == 0 || len(dst.Bytes) < r.maxBytes) {
 		more, err := r.fill()
 		if err != nil || !more {
 			return rows, err
 		}
 		defs := r.defs[r.from:min(len(r.defs), r.from+n-rows)]
-		k, err := r.values(dst, defs, batchBytes)
+		k, err := r.values(dst, defs, r.maxBytes)
 		if err != nil {
 			return rows, err
 		}
@@ -439,7 +442,7 @@ func (r *leafReader) rows(n int, bounded bool) (int, error) {
 		stop := false
 		for _, rep := range r.reps[r.from:] {
 			if rep == 0 {
-				if rows == n || bounded && rows > 0 && (len(r.bDefs)+k > batchEntries || len(r.bVals.Bytes) > batchBytes) {
+				if rows == n || bounded && rows > 0 && (len(r.bDefs)+k > r.maxEntries || len(r.bVals.Bytes) > r.maxBytes) {
 					stop = true
 					break
 				}

@@ -13,7 +13,8 @@ import (
 
 const (
 	defaultBatchRows = 4096
-	// batchBytes and batchEntries end a batch early: bytes of one column's values, and entries of a column with lists.
+	// batchBytes and batchEntries end a batch early when ReadSpec.BatchBytes doesn't: bytes of one column's values, and
+	// entries of a column with lists.
 	batchBytes   = 16 << 20
 	batchEntries = 1 << 20
 	// maxColumnBytes is the most bytes of one column in a batch, whose offsets are 32 bits wide.
@@ -32,8 +33,7 @@ type reader struct {
 	cols   []column
 	group  int
 	left   int64 // rows of the group not yet read
-	rows   int   // of a batch at most
-	next   int   // rows of the next batch at most: fewer after a batch that was cut short
+	pace   format.Pace
 	err    error
 	done   bool
 }
@@ -53,11 +53,10 @@ func newReader(src io.ReaderAt, size int64, spec *format.ReadSpec) (_ *reader, e
 	if spec.Type == nil || spec.Type.Root != row.Row {
 		return nil, fmt.Errorf("parquet: a reader needs a ROW type")
 	}
-	r := &reader{src: src, size: size, group: -1, rows: spec.BatchRows}
-	if r.rows <= 0 {
-		r.rows = defaultBatchRows
+	r := &reader{src: src, size: size, group: -1, pace: format.Pace{Rows: spec.BatchRows, Bytes: max(spec.BatchBytes, 0)}}
+	if r.pace.Rows <= 0 {
+		r.pace.Rows = defaultBatchRows
 	}
-	r.next = r.rows
 	if err := r.readFooter(); err != nil {
 		return nil, err
 	}
@@ -98,7 +97,11 @@ func (r *reader) addLeaves(c *column, b *bound, leaves []*fileNode) {
 	}
 	add := func(leaf int, b *bound) {
 		if r.leaves[leaf] == nil {
-			r.leaves[leaf] = newLeafReader(b, r.src)
+			l := newLeafReader(b, r.src)
+			if n := r.pace.Bytes; n > 0 {
+				l.maxBytes, l.maxEntries = min(n, batchBytes), min(max(n/4, 1), batchEntries)
+			}
+			r.leaves[leaf] = l
 			c.leaves = append(c.leaves, r.leaves[leaf])
 		}
 	}
@@ -200,7 +203,7 @@ func (r *reader) Next(dst *row.Batch) (err error) {
 			return err
 		}
 	}
-	want := int(min(int64(r.next), r.left))
+	want := int(min(int64(r.pace.Next()), r.left))
 	n := want
 	for i := range r.cols {
 		k, err := r.cols[i].read(&dst.Cols[i], n)
@@ -215,11 +218,15 @@ func (r *reader) Next(dst *row.Batch) (err error) {
 	for i := range r.cols {
 		r.cols[i].giveBack(&dst.Cols[i], n)
 	}
-	if r.next = r.rows; n < want {
-		r.next = min(r.rows, 2*n)
-	}
 	dst.N = n
 	r.left -= int64(n)
+	if n < want || r.left > 0 {
+		size := 0
+		if r.pace.Bytes > 0 {
+			size = dst.Bytes()
+		}
+		r.pace.Saw(n, size)
+	}
 	return nil
 }
 

@@ -1,0 +1,45 @@
+package lsm
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// BenchmarkRewrite merges runs of rows of 140 bytes whose keys alternate, the hardest case for copying ranges, and runs of
+// which each has a stretch of keys with a fifth of them in the next run too.
+func BenchmarkRewrite(b *testing.B) {
+	for _, formatID := range []string{"parquet", "avro"} {
+		for _, shape := range []string{"alternating", "stretches"} {
+			for _, runs := range []int{2, 8} {
+				b.Run(fmt.Sprintf("%s/%s/%d runs", formatID, shape, runs), func(b *testing.B) {
+					tab := benchTable(b, formatID)
+					f := mustFiles(b, tab)
+					var all []table.DataFile
+					for i := range runs {
+						rows := benchRows(tab.Schema(), 400/runs, i, runs)
+						if shape == "stretches" {
+							rows = benchRows(tab.Schema(), 400/runs, i*400/runs*checkRows*4/5, 1)
+						}
+						all = append(all, benchWrite(b, f, rows)...)
+					}
+					levels := mustLevels(b, tab, all)
+					u := Unit{Files: all, OutputLevel: levels.MaxLevel(), DropDelete: true}
+					r := mustRewriter(b, tab, RewriterConfig{})
+					b.ReportAllocs()
+					var rows int64
+					for b.Loop() {
+						inc, stats, err := r.Rewrite(b.Context(), noPartition, 0, levels, u)
+						require.NoError(b, err)
+						r.Remove(b.Context(), noPartition, 0, inc)
+						rows += stats.RowsRead
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
+				})
+			}
+		}
+	}
+}
