@@ -10,7 +10,7 @@ help: ## show this help
 build: ## build the programs into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
-demo: build ## replay a recorded MySQL binlog into a local Paimon table and look at it
+demo: build ## replay a recorded MySQL binlog into a local Paimon table, compact it beside, and look at it
 	bin/paimon-go-sink demo
 
 test: unit integration ## all tests; installs the servers and Java Paimon that they need

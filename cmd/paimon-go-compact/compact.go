@@ -82,9 +82,8 @@ func (a *serviceArgs) run(ctx context.Context, env *environment, cfg compactor.C
 	m := newMetrics()
 	cfg.Spill = spill
 	cfg.Listener = m.listener(env.log)
-	cfg.Maintainer = maintainers(cfg.OpsPerSecond)
-	if a.DryRun || a.Explain {
-		cfg.Maintainer = nil
+	if !a.DryRun && !a.Explain {
+		cfg.Maintainer = newMaintainer
 	}
 	service, err := compactor.New(cfg, w)
 	if err != nil {
@@ -112,12 +111,10 @@ func (a *serviceArgs) run(ctx context.Context, env *environment, cfg compactor.C
 	return err
 }
 
-// maintainers returns what makes the maintainer of a table. All share one bound on calls.
-func maintainers(perSecond int64) func(t *table.Table, user string) compactor.Maintainer {
-	limit := maintenance.NewLimiter(perSecond)
-	return func(t *table.Table, user string) compactor.Maintainer {
-		return maintainer{maintenance.NewMaintainer(t, user, limit)}
-	}
+// newMaintainer makes the maintainer of a table. It commits under a name of its own, since its identifiers are none of the
+// service's. The bound on calls is that of the table's file system.
+func newMaintainer(t *table.Table, user string) compactor.Maintainer {
+	return maintainer{maintenance.NewMaintainer(t, user+"-expiry", nil)}
 }
 
 // maintainer makes a compactor.Maintainer of one of table/maintenance.
