@@ -344,3 +344,45 @@ func TestServiceEndsWellOnSignal(t *testing.T) {
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	require.Equal(t, 0, <-code, errs.String())
 }
+
+func TestExpirePartitions(t *testing.T) {
+	w := t.TempDir()
+	tab := fill(t, w, "d", "t", 1, nil)
+	age := fmt.Sprintf("%d d", int(time.Since(time.Date(2024, 1, 2, 0, 0, 0, 0, time.Local)).Hours()/24)+1) // only the first day is older
+	args := append([]string{"expire_partitions", "--expiration_time", age, "--timestamp_formatter", "yyyy-MM-dd"}, place(w, "d", "t")...)
+	out, _ := call(t, 0, append(args, "--dry_run")...)
+	require.Contains(t, out, "dt=2024-01-01\n")
+	require.NotContains(t, out, "dt=2024-01-02")
+	_, files := state(t, tab)
+	require.Len(t, files, 2)
+	out, _ = call(t, 0, args...)
+	require.Contains(t, out, "removed 1 partition")
+	_, files = state(t, tab)
+	require.Equal(t, map[string]int{"dt=2024-01-02 level 0": 2}, files)
+}
+
+func TestRemoveOrphanFiles(t *testing.T) {
+	w := t.TempDir()
+	fill(t, w, "d", "t", 1, nil)
+	fill(t, w, "d", "u", 1, nil)
+	fill(t, w, "e", "t", 1, nil)
+	var orphans []string
+	for _, p := range []string{"d.db/t", "d.db/u", "e.db/t"} {
+		o := filepath.Join(w, p, "dt=2024-01-01", "bucket-0", "data-orphan-0.parquet")
+		require.NoError(t, os.WriteFile(o, []byte("x"), 0o600))
+		old := time.Now().Add(-48 * time.Hour)
+		require.NoError(t, os.Chtimes(o, old, old))
+		orphans = append(orphans, o)
+	}
+	out, _ := call(t, 0, "remove_orphan_files", "--warehouse", w, "--database", "d", "--table", "t", "--dry_run", "true", "--parallelism", "5")
+	require.Contains(t, out, "dt=2024-01-01/bucket-0/data-orphan-0.parquet\n")
+	require.FileExists(t, orphans[0])
+	call(t, 0, "remove_orphan_files", "--warehouse", w, "--database", "d", "--table", "t", "--older_than", "2024-01-01 00:00:00")
+	require.FileExists(t, orphans[0])
+	call(t, 0, "remove_orphan_files", "--warehouse", w, "--database", "d", "--table", "*")
+	require.NoFileExists(t, orphans[0])
+	require.NoFileExists(t, orphans[1])
+	require.FileExists(t, orphans[2])
+	call(t, 0, "expire_tags", "--warehouse", w, "--database", "d", "--table", "t", "--dry_run")
+	call(t, 0, "expire_changelogs", "--warehouse", w, "--database", "d", "--table", "t", "--delete_all", "true")
+}
