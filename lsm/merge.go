@@ -166,7 +166,7 @@ func (m *merger) take(dst *KeyValues, w, n int, same bool) error {
 		}
 	}
 	m.level = s.levelOf(to - 1)
-	m.held, m.high, m.deep = !s.shadow, m.level > 0, s.shadow
+	m.held, m.high, m.deep = !s.shadow, !s.shadow && m.level > 0, s.shadow
 	if !s.shadow {
 		m.pick(w, from, to)
 	}

@@ -42,7 +42,12 @@ var idString = row.NewRow(row.Field{Name: "id", Type: row.Type{Root: row.BigInt}
 
 // readFile reads all rows of a file into one batch, batchRows at a time.
 func readFile(t testing.TB, file []byte, typ *row.Type, batchRows int) (*row.Batch, error) {
-	r, err := Format.NewReader(bytes.NewReader(file), int64(len(file)), format.ReadSpec{Type: typ, BatchRows: batchRows})
+	return readFileAs(t, file, format.ReadSpec{Type: typ, BatchRows: batchRows})
+}
+
+func readFileAs(t testing.TB, file []byte, spec format.ReadSpec) (*row.Batch, error) {
+	typ := spec.Type
+	r, err := Format.NewReader(bytes.NewReader(file), int64(len(file)), spec)
 	if err != nil {
 		return nil, err
 	}

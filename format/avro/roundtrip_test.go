@@ -28,7 +28,7 @@ func TestRowsComeBackAsWritten(t *testing.T) {
 	forAll(t, func(rt *rapid.T, r *rand.Rand, b *row.Batch) {
 		spec := format.WriteSpec{Compression: []string{"zstd", "none", "snappy", "deflate"}[r.IntN(4)], ZstdLevel: r.IntN(12)}
 		file := writeFile(t, b, spec, 1+r.IntN(70))
-		got, err := readFile(t, file, b.Type, 1+r.IntN(70))
+		got, err := readFileAs(t, file, format.ReadSpec{Type: b.Type, BatchRows: 1 + r.IntN(70), BatchBytes: []int{0, 1, 300, 1 << 20}[r.IntN(4)]})
 		require.NoError(rt, err)
 		require.Equal(rt, text(b), text(got))
 	})

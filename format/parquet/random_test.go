@@ -179,7 +179,12 @@ func writeFile(t require.TestingT, spec format.WriteSpec, in ...*row.Batch) []by
 
 // readFile returns the rows of a file in one batch.
 func readFile(file []byte, typ *row.Type, batchRows int) (*row.Batch, error) {
-	r, err := Format.NewReader(bytes.NewReader(file), int64(len(file)), format.ReadSpec{Type: typ, BatchRows: batchRows})
+	return readFileAs(file, format.ReadSpec{Type: typ, BatchRows: batchRows})
+}
+
+func readFileAs(file []byte, spec format.ReadSpec) (*row.Batch, error) {
+	typ := spec.Type
+	r, err := Format.NewReader(bytes.NewReader(file), int64(len(file)), spec)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,10 @@ func TestRoundTrip(t *testing.T) {
 			in = append(in, randomBatch(rnd, typ, rapid.IntRange(0, 300).Draw(t, "rows"), s))
 		}
 		file := writeFile(t, spec, in...)
-		got, err := readFile(file, typ, rapid.SampledFrom([]int{0, 1, 33, 100_000}).Draw(t, "batch"))
+		got, err := readFileAs(file, format.ReadSpec{
+			Type: typ, BatchRows: rapid.SampledFrom([]int{0, 1, 33, 100_000}).Draw(t, "batch"),
+			BatchBytes: rapid.SampledFrom([]int{0, 1, 500, 1 << 20}).Draw(t, "bytes"),
+		})
 		require.NoError(t, err)
 		requireSameRows(t, concat(typ, in...), got)
 	})
