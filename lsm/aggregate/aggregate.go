@@ -86,11 +86,13 @@ var makers = map[string]func(t *row.Type, p params) (Func, error){
 	"nested_update":          newNestedUpdate,
 	"nested_partial_update":  newNestedPartialUpdate,
 	"rbm32":                  newBitmap32,
+	"rbm64":                  newBitmap64,
+	"theta_sketch":           newTheta,
 	PrimaryKey:               func(*row.Type, params) (Func, error) { return primaryKey{}, nil },
 }
 
 // later are functions of Paimon that this program doesn't have.
-var later = []string{"rbm64", "hll_sketch", "theta_sketch"}
+var later = []string{"hll_sketch"}
 
 // CheckName tells whether there is a function of a name; key is the option that names it.
 func CheckName(name, key string) error {
