@@ -65,7 +65,8 @@ type Config struct {
 	Interval, MinInterval time.Duration
 	// Round is the least pause between two commits to a table; 0: 1 s.
 	Round time.Duration
-	// Maintainer makes the Maintainer of a table; nil: there is no maintenance. User is who commits.
+	// Maintainer makes the Maintainer of a table; nil: there is no maintenance. Its commits must be by another user than the
+	// one given, whose identifiers are those of compactions, such as one whose name goes on from it.
 	Maintainer func(t *table.Table, user string) Maintainer
 	// MaintainInterval is the pause between maintenances of a table that is written; 0: 30 s.
 	MaintainInterval time.Duration

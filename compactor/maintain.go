@@ -8,26 +8,26 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// maintenance runs the Maintainers of all tables one after the other, beside the jobs.
-type maintenance struct {
+// housekeeper runs the Maintainers of all tables one after the other, beside the jobs.
+type housekeeper struct {
 	mu    sync.Mutex
-	queue []maintenanceJob // guarded by mu, one a table
-	wake  chan struct{}    // holds one
+	queue []upkeep      // guarded by mu, one a table
+	wake  chan struct{} // holds one
 }
 
-type maintenanceJob struct {
+type upkeep struct {
 	loop *tableLoop
 	m    Maintainer
 	s    *table.Snapshot
 }
 
-func newMaintenance() *maintenance { return &maintenance{wake: make(chan struct{}, 1)} }
+func newHousekeeper() *housekeeper { return &housekeeper{wake: make(chan struct{}, 1)} }
 
 // maintainRounds bounds how often a table is maintained in a row while there is something to remove: expiry does a limited
 // number of snapshots at a time.
 const maintainRounds = 20
 
-func (m *maintenance) ask(job maintenanceJob) {
+func (m *housekeeper) ask(job upkeep) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.queue {
@@ -43,7 +43,7 @@ func (m *maintenance) ask(job maintenanceJob) {
 	}
 }
 
-func (m *maintenance) take(ctx context.Context) (maintenanceJob, bool) {
+func (m *housekeeper) take(ctx context.Context) (upkeep, bool) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
 		if len(m.queue) > 0 {
@@ -58,7 +58,7 @@ func (m *maintenance) take(ctx context.Context) (maintenanceJob, bool) {
 		case <-ctx.Done():
 		}
 	}
-	return maintenanceJob{}, false
+	return upkeep{}, false
 }
 
 // goMaintain starts the maintenance's goroutine.
@@ -89,7 +89,7 @@ func (l *tableLoop) askMaintenance(now time.Time) {
 	}
 	l.maintained = s.ID
 	l.maintainAt = now.Add(l.x.cfg.MaintainInterval)
-	l.x.maintain.ask(maintenanceJob{l, l.maintainer, s})
+	l.x.maintain.ask(upkeep{l, l.maintainer, s})
 }
 
 // maintains tells whether this process maintains the table, and gets ready for it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/table/maintenance"
 )
 
 // hotFor is how long a bucket counts as hot after a level-0 file came.
@@ -77,7 +78,19 @@ func (l *tableLoop) allowed(b *bucket, now time.Time) bool {
 	if b.part.excluded || b.givenUp || b.retryAt > now.UnixMilli() {
 		return false
 	}
-	return l.x.cfg.PartitionIdle == 0 || now.Sub(fromLocal(b.part.newest, time.Local)) >= l.x.cfg.PartitionIdle
+	if idle := l.x.cfg.PartitionIdle; idle > 0 && now.Sub(fromLocal(b.part.newest, time.Local)) < idle {
+		return false
+	}
+	return !l.t.Options().Bool(table.KeyCompactionSkipExpiredPartitions) || !l.expired(b.part, now)
+}
+
+// expired tells whether a partition is about to be dropped. What can't be told is not.
+func (l *tableLoop) expired(p *partition, now time.Time) bool {
+	expired, err := maintenance.PartitionExpired(l.t, p.bytes, p.newest, now)
+	if err != nil {
+		l.stats.failed(err)
+	}
+	return expired
 }
 
 func (l *tableLoop) deltaCommits() int {

@@ -30,12 +30,13 @@ func (r *round) committable() table.Committable {
 // roundAt is when what is pending is to be committed: when no job of the table runs any more, but not long after the first
 // one has ended, and not right after another commit. A full compaction of all written buckets is one commit.
 func (l *tableLoop) roundAt() time.Time {
-	running, waiting := l.x.dispatch.load(l)
+	taken, waiting := l.x.dispatch.given(l)
+	out := len(taken) - len(l.pending) - len(l.committed) // jobs that have not been collected
 	at := l.lastCommit.Add(l.x.cfg.Round)
 	switch {
-	case l.inFull && running+waiting > 0, running > 0 && l.beforeFull():
+	case l.inFull && out+waiting > 0, out > 0 && l.beforeFull():
 		return time.Now().Add(time.Hour) // the end of a job wakes the loop
-	case running > 0:
+	case out > 0:
 		if late := l.pendingAt.Add(l.x.cfg.Round); late.After(at) {
 			at = late
 		}

@@ -55,7 +55,7 @@ func (s *Service) Run(ctx context.Context) error {
 type session struct {
 	*Service
 	dispatch *dispatcher
-	maintain *maintenance
+	maintain *housekeeper
 	jobs     context.Context // of jobs
 	hard     context.Context // of commits
 	io       chan struct{}   // a place in it for each look at a table
@@ -72,7 +72,7 @@ const looksAtOnce = 8
 
 func (s *Service) start(ctx context.Context, body func(context.Context, *session) error) error {
 	x := &session{
-		Service: s, dispatch: newDispatcher(), maintain: newMaintenance(), io: make(chan struct{}, looksAtOnce),
+		Service: s, dispatch: newDispatcher(), maintain: newHousekeeper(), io: make(chan struct{}, looksAtOnce),
 		loops: map[string]*tableLoop{}, active: map[*activeJob]struct{}{},
 	}
 	s.mu.Lock()
