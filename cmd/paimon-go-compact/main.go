@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 
@@ -58,5 +59,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	}()
 	k.BindTo(ctx, (*context.Context)(nil))
-	return report(stderr, signals.Error(k.Run(&environment{stdout: stdout, stderr: stderr, log: a.Logger(stderr)})))
+	err = k.Run(&environment{stdout: stdout, stderr: stderr, log: a.Logger(stderr)})
+	if err != nil && ctx.Err() != nil { // a service ends without one
+		err = fmt.Errorf("%w: %w", cli.ErrStopped, err)
+	}
+	return report(stderr, err)
 }

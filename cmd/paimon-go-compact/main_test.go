@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -385,4 +386,37 @@ func TestRemoveOrphanFiles(t *testing.T) {
 	require.FileExists(t, orphans[2])
 	call(t, 0, "expire_tags", "--warehouse", w, "--database", "d", "--table", "t", "--dry_run")
 	call(t, 0, "expire_changelogs", "--warehouse", w, "--database", "d", "--table", "t", "--delete_all", "true")
+}
+
+func TestOnceThatASignalStopsIsNotDone(t *testing.T) {
+	w := t.TempDir()
+	tab := fill(t, w, "d", "t", 6, nil)
+	code := make(chan int, 1)
+	started := make(chan struct{})
+	var out bytes.Buffer
+	errs := &onWrite{begun: started}
+	go func() {
+		code <- run(append([]string{"compact", "--once", "--bytes_per_second", "100"}, place(w, "d", "t")...), &out, errs)
+	}()
+	<-started
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+	require.Equal(t, cli.ExitInternal, <-code)
+	require.Contains(t, errs.String(), "exit 1: stopped")
+	_, files := state(t, tab)
+	require.Equal(t, 12, files["dt=2024-01-01 level 0"])
+	left, err := filepath.Glob(filepath.Join(w, "d.db", "t", "dt=*", "bucket-*", "*"))
+	require.NoError(t, err)
+	require.Len(t, left, 24, "no file is left behind")
+}
+
+// onWrite tells of the first write.
+type onWrite struct {
+	bytes.Buffer
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (w *onWrite) Write(b []byte) (int, error) {
+	w.once.Do(func() { close(w.begun) })
+	return w.Buffer.Write(b)
 }

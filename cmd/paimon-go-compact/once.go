@@ -15,9 +15,6 @@ import (
 // others.
 func (a *serviceArgs) once(ctx context.Context, env *environment, service *compactor.Service) error {
 	r, err := service.Once(ctx)
-	if ctx.Err() != nil {
-		err = errors.Join(cli.ErrStopped, err)
-	}
 	if a.JSON {
 		for i := range r.Tables {
 			if perr := cli.PrintJSON(env.stdout, doneOf(&r.Tables[i])); perr != nil {
