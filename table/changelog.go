@@ -54,17 +54,18 @@ func (t *Table) ChangelogIDs(ctx context.Context) ([]int64, error) {
 	return t.numberedIDs(ctx, t.changelogDir(), changelogPrefix)
 }
 
-// KeepChangelog writes the changelog of a snapshot that is about to be removed. One that is there already stays.
-func (t *Table) KeepChangelog(ctx context.Context, s *Snapshot) error {
+// KeepChangelog writes the changelog of a snapshot that is about to be removed, and reports false if it is there already.
+func (t *Table) KeepChangelog(ctx context.Context, s *Snapshot) (bool, error) {
 	data, err := s.encode()
 	if err != nil {
-		return err
+		return false, err
 	}
 	path := t.changelogPath(s.ID)
-	if _, err := publishOwn(ctx, t.fs, path, data); err != nil {
-		return fmt.Errorf("writing changelog %s: %w", path, err)
+	ok, err := t.fs.Publish(ctx, path, data)
+	if err != nil {
+		return false, fmt.Errorf("writing changelog %s: %w", path, err)
 	}
-	return nil
+	return ok, nil
 }
 
 // RemoveChangelog removes the file of a changelog, nothing that it refers to.

@@ -18,6 +18,9 @@ func ExpireChangelogs(ctx context.Context, t *table.Table, o ExpireOptions, dele
 	return x.report.finish(o.DryRun), wrap(err, "expiring changelogs of", t)
 }
 
+// errOvertaken: somebody else expires changelogs too, and is further.
+var errOvertaken = errors.New("another expirer is further")
+
 type changelogExpiry struct {
 	t       *table.Table
 	remover *remover
@@ -53,7 +56,11 @@ func (x *changelogExpiry) run(ctx context.Context, o *ExpireOptions, deleteAll b
 		if to < len(ids) {
 			next = ids[to]
 		}
-		if err := x.expire(ctx, gone[from:to], next); err != nil {
+		err := x.expire(ctx, gone[from:to], next)
+		if errors.Is(err, errOvertaken) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -144,6 +151,9 @@ func (x *changelogExpiry) plan(ctx context.Context, gone []*table.Snapshot, next
 	if next > 0 {
 		// Manifests are used by snapshots in a row, so that what later changelogs use too, the next one does.
 		s, err := x.t.Changelog(ctx, next)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errOvertaken
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -280,10 +280,19 @@ func tagsBetween(tags []table.Tag, begin, end int64) []table.Tag {
 
 // removeSnapshots removes the snapshot files from the oldest on, when all that only they need is gone.
 func (x *snapshotExpiry) removeSnapshots(ctx context.Context, gone []*table.Snapshot, end int64) error {
-	keepsLog := decoupled(x.options)
-	for _, s := range gone {
-		if err := x.removeSnapshot(ctx, s, keepsLog); err != nil {
+	if !x.remover.dryRun && decoupled(x.options) {
+		if err := x.keepChangelogs(ctx, gone); err != nil {
 			return err
+		}
+	}
+	for _, s := range gone {
+		if !x.remover.dryRun {
+			if err := x.remover.limit.Wait(ctx); err != nil {
+				return err
+			}
+			if err := x.t.RemoveSnapshot(ctx, s.ID); err != nil {
+				return err
+			}
 		}
 		x.report.Snapshots++
 		x.remover.done(removal{path: x.t.SnapshotPath(s.ID)})
@@ -291,27 +300,27 @@ func (x *snapshotExpiry) removeSnapshots(ctx context.Context, gone []*table.Snap
 	if x.remover.dryRun {
 		return nil
 	}
-	if keepsLog {
-		if err := x.t.HintChangelogs(ctx, 0, gone[len(gone)-1].ID); err != nil {
-			return err
-		}
-	}
 	return x.t.HintEarliest(ctx, end)
 }
 
-func (x *snapshotExpiry) removeSnapshot(ctx context.Context, s *table.Snapshot, keepsLog bool) error {
-	if x.remover.dryRun {
-		return nil
-	}
-	if err := x.remover.limit.Wait(ctx); err != nil {
-		return err
-	}
-	if keepsLog {
-		if err := x.t.KeepChangelog(ctx, s); err != nil {
+// keepChangelogs writes the changelogs that outlive these snapshots.
+func (x *snapshotExpiry) keepChangelogs(ctx context.Context, gone []*table.Snapshot) error {
+	for _, s := range gone {
+		made, err := x.t.KeepChangelog(ctx, s)
+		if err != nil {
 			return err
 		}
+		if !made {
+			continue
+		}
+		// Another expirer, faster than us, may have removed both the snapshot and the changelog that it had made of it.
+		if _, err := x.t.Snapshot(ctx, s.ID); errors.Is(err, fs.ErrNotExist) {
+			if err := x.t.RemoveChangelog(ctx, s.ID); err != nil {
+				return err
+			}
+		}
 	}
-	return x.t.RemoveSnapshot(ctx, s.ID)
+	return x.t.HintChangelogs(ctx, 0, gone[len(gone)-1].ID)
 }
 
 // minNext returns the least snapshot that a consumer has not read, the greatest number when there are none.
