@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -145,12 +147,22 @@ func mergeCases() []mergeCase {
 			}
 		}
 	}
+	bitmaps := aggregationCase("bitmaps", "rbm32", adds, [][2]string{{"x", "BYTES"}}, nil)
+	bitmaps.values = map[string]func(*rand.Rand, *row.Column){"x": func(r *rand.Rand, c *row.Column) {
+		b := roaring.New()
+		for range r.IntN(5) {
+			from := uint64(r.IntN(1 << 18))
+			b.AddRange(from, from+uint64(r.IntN(5000)))
+		}
+		text, _ := b.ToBytes()
+		c.AppendBytes(text)
+	}}
 	small := aggregationCase("decimals", "sum", changes, decimals, nil)
 	small.values = map[string]func(*rand.Rand, *row.Column){}
 	for _, f := range decimals {
 		small.values[f[0]] = smallDecimals
 	}
-	return append(cases, ignored, distinct, keyed, limited, partial, divided, small)
+	return append(cases, ignored, distinct, keyed, limited, partial, divided, bitmaps, small)
 }
 
 func (c *mergeCase) rowFields(types func(string) row.Type) []row.Field {

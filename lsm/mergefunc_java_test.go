@@ -69,7 +69,7 @@ func (j *judge) run(t *testing.T, verb string, tab *table.Table, args ...string)
 
 // TestMergeFunctionsAreJavas lets Java write random records in many commits, so that records of a key meet in its write
 // buffer and then, from files of level 0, in its reader; what is read from the same files here and merged by ours must be
-// the same.
+// the same, all at once as well as in a scan.
 func TestMergeFunctionsAreJavas(t *testing.T) {
 	java := startJudge(t)
 	for _, formatID := range []string{"parquet", "avro"} {
@@ -96,10 +96,15 @@ func TestMergeFunctionsAreJavas(t *testing.T) {
 				got := mergedHere(t, tab, s)
 				if c.options["merge-engine"] == "first-row" {
 					java.run(t, "compact", tab, "--full") // level 0 isn't visible
+					s, err = tab.Latest(t.Context())
+					require.NoError(t, err)
 				}
 				want := java.run(t, "read", tab)
 				require.NotEmpty(t, want)
 				require.Empty(t, cmp.Diff(normal(t, want, c.sets), normal(t, got, c.sets)), "-java +ours")
+				got, err = scanLines(t, tab, s, ScanOptions{})
+				require.NoError(t, err)
+				require.Empty(t, cmp.Diff(normal(t, want, c.sets), normal(t, got, c.sets)), "-java +our scan")
 			})
 		}
 	}
