@@ -21,7 +21,8 @@ type Service struct {
 	ops    *limiter
 
 	mu      sync.Mutex
-	session *session // guarded by mu; the last call of Run or Once
+	session *session         // guarded by mu; the last call of Run or Once
+	nextIDs map[string]int64 // guarded by mu; commit identifiers of tables that were looked after before
 }
 
 // New returns a Service. Errors wrap table.ErrOption.
@@ -31,8 +32,23 @@ func New(cfg Config, tables Tables) (*Service, error) {
 	}
 	return &Service{
 		cfg: cfg, tables: tables, user: cfg.CommitUserPrefix + "_" + uuid.NewString(),
-		bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond),
+		bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), nextIDs: map[string]int64{},
 	}, nil
+}
+
+// firstID is the first commit identifier to use for a table. A table that was away and comes back has our commits of before,
+// and one with the identifier of those would pass for done.
+func (s *Service) firstID(name string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.nextIDs[name], 1)
+}
+
+// endLoop remembers which identifiers a table has seen; nextID itself may have been tried.
+func (s *Service) endLoop(l *tableLoop) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nextIDs[l.name] = l.nextID + 1
 }
 
 // User returns the commit user of this process.
@@ -175,6 +191,7 @@ func (x *session) watch(ctx context.Context, name string, fatal chan<- error) {
 	x.mu.Unlock()
 	x.wg.Go(func() {
 		err := l.run(ctx)
+		x.endLoop(l)
 		x.mu.Lock()
 		delete(x.loops, name)
 		x.mu.Unlock()

@@ -64,7 +64,7 @@ type tableLoop struct {
 
 func newTableLoop(x *session, name string) *tableLoop {
 	l := &tableLoop{
-		x: x, name: name, log: x.cfg.Log.With("table", name), nextID: 1, wanted: map[bucketKey]time.Time{},
+		x: x, name: name, log: x.cfg.Log.With("table", name), nextID: x.firstID(name), wanted: map[bucketKey]time.Time{},
 		wake: make(chan struct{}, 1), pollEvery: x.cfg.MinInterval,
 	}
 	l.jobs, l.cancelJobs = context.WithCancel(x.jobs)
