@@ -12,6 +12,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs/local"
+	"github.com/paimon-go/paimon-go/fs/mem"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -43,6 +44,13 @@ func mustType(t testing.TB, s string) row.Type {
 
 func mustCreate(t testing.TB, spec table.Spec) *table.Table {
 	tab, err := table.Create(context.Background(), local.FS{}, table.TablePath(t.TempDir(), "db", "t"), spec)
+	require.NoError(t, err)
+	return tab
+}
+
+// mustCreateInMemory is mustCreate for tests with many commits, which disks make slow.
+func mustCreateInMemory(t testing.TB, spec table.Spec) *table.Table {
+	tab, err := table.Create(context.Background(), mem.New(), "mem:///w/db.db/t", spec)
 	require.NoError(t, err)
 	return tab
 }

@@ -16,7 +16,7 @@ import (
 
 // narrowTable has a key and columns that merge functions combine.
 func narrowTable(t testing.TB, o table.Options) *table.Table {
-	return mustCreate(t, table.Spec{
+	return mustCreateInMemory(t, table.Spec{
 		Fields: []row.Field{
 			{Name: "id", Type: mustType(t, "INT NOT NULL")}, {Name: "a", Type: mustType(t, "INT")}, {Name: "s", Type: mustType(t, "STRING")},
 			{Name: "g", Type: mustType(t, "INT")}, {Name: "b", Type: mustType(t, "BIGINT")},
@@ -174,7 +174,7 @@ func TestRewriteDropsExpiredRecords(t *testing.T) {
 	for _, time32 := range []string{"INT", "BIGINT", "TIMESTAMP(3)"} {
 		for _, dense := range []string{"true", "false"} {
 			t.Run(time32+dense, func(t *testing.T) {
-				tab := mustCreate(t, table.Spec{
+				tab := mustCreateInMemory(t, table.Spec{
 					Fields: []row.Field{
 						{Name: "id", Type: mustType(t, "INT NOT NULL")}, {Name: "at", Type: mustType(t, time32)},
 					},

@@ -88,7 +88,9 @@ func TestRewriteChangesNoRow(t *testing.T) {
 		{"file.format": "avro", "ignore-delete": "true", "metadata.stats-mode": "none"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			tab := wideTable(t, "avro", o)
+			tab := mustCreateInMemory(t, table.Spec{
+				Fields: wideFields(t, "avro"), PrimaryKeys: []string{"id", "name"}, Options: table.Options{"bucket": "1"}.With(o),
+			})
 			commit := tab.NewCommit("test", nil)
 			r := rand.New(rand.NewPCG(uint64(i), 9))
 			var seq int64
