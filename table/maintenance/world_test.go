@@ -45,7 +45,7 @@ type tb interface {
 func newWorld(t tb, seed uint64, options table.Options) *world {
 	t.Helper()
 	w := &world{t: t, ctx: context.Background(), fs: mem.New(), rng: rand.New(rand.NewPCG(seed, 1))}
-	o := table.Options{"bucket": "2", "manifest.merge-min-count": "3", "snapshot.num-retained.min": "1"}.With(options)
+	o := table.Options{"bucket": "2", "manifest.merge-min-count": "3", "manifest.compression": "none", "snapshot.num-retained.min": "1"}.With(options)
 	var err error
 	w.table, err = table.Create(w.ctx, w.fs, testPath, table.Spec{
 		Fields: []row.Field{
