@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/lsm/aggregate"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -40,31 +41,39 @@ func NewMergeFunc(schema *table.Schema, o table.Options) (MergeFunc, error) {
 
 // Deduplicate keeps the last record with its own kind and sequence number.
 type Deduplicate struct {
-	last         *KeyValues
+	last         mergedRow
+	kind         row.Kind
+	seq          int64
+	some         bool // there is one
 	ignoreDelete bool
 }
 
 // NewDeduplicate returns the function for rows of type t. With ignoreDelete retracts (-U and -D) are skipped.
 func NewDeduplicate(t *row.Type, ignoreDelete bool) *Deduplicate {
-	return &Deduplicate{last: NewKeyValues(t), ignoreDelete: ignoreDelete}
+	return &Deduplicate{last: newMergedRow(t), ignoreDelete: ignoreDelete}
 }
 
 // Reset begins a key.
-func (d *Deduplicate) Reset() { d.last.Reset() }
+func (d *Deduplicate) Reset() { d.some = false }
 
 // Add takes a record.
 func (d *Deduplicate) Add(kv *KeyValues, i int) error {
-	if d.ignoreDelete && kv.Rows.Kinds[i].IsRetract() {
+	kind := kv.Rows.Kinds[i]
+	if d.ignoreDelete && kind.IsRetract() {
 		return nil
 	}
-	d.last.Reset()
-	d.last.AppendRange(kv, i, i+1)
+	for c := range d.last.cells {
+		aggregate.Set(&d.last.cells[c], &kv.Rows.Cols[c], i)
+	}
+	d.some, d.kind, d.seq = true, kind, kv.Seq[i]
 	return nil
 }
 
 // Result appends the last record, if any was kept.
 func (d *Deduplicate) Result(out *KeyValues) error {
-	out.AppendRange(d.last, 0, d.last.Len())
+	if d.some {
+		d.last.appendTo(out, d.kind, d.seq)
+	}
 	return nil
 }
 

@@ -185,18 +185,6 @@ func (c *Column) failed(err error) error {
 	return fmt.Errorf("column %s: function %s: %w", c.column, c.name, err)
 }
 
-// Set makes row i of in the cell's value.
-func Set(cell, in *row.Column, i int) {
-	cell.Reset()
-	cell.AppendFrom(in, i)
-}
-
-// SetNull makes the cell NULL.
-func SetNull(cell *row.Column) {
-	cell.Reset()
-	cell.AppendNull()
-}
-
 // exchange gives each of two columns of one type the other's values.
 func exchange(a, b *row.Column) {
 	ta, tb := a.Type, b.Type
