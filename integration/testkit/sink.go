@@ -51,6 +51,9 @@ func Program(t testing.TB, name string) string {
 }
 
 func build(name string) (string, error) {
+	if dir := os.Getenv("PAIMON_GO_TEST_BIN"); dir != "" { // by hand: programs built before
+		return filepath.Join(dir, name), nil
+	}
 	path := filepath.Join(binDir, name)
 	args := []string{"build", "-o", path}
 	if os.Getenv("PAIMON_GO_TEST_RACE") != "" { // by hand: the race detector makes a process that found a race fail

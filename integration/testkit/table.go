@@ -133,6 +133,19 @@ func (x *Table) RequireCleanFiles() {
 	require.NoError(x.t, err, strings.Join(lines, "\n"))
 }
 
+// CheckErrors are the errors that Java's check finds.
+func (x *Table) CheckErrors() (found []string) {
+	x.t.Helper()
+	lines, _ := x.TryJava(JavaVersions[0], "check")
+	require.NotEmpty(x.t, lines)
+	for _, l := range lines {
+		if strings.HasPrefix(l, `{"severity":"error"`) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
 // Orphans are the paths of files that nothing refers to, by our own check. Nothing may be at work on the table.
 func (x *Table) Orphans() []string {
 	x.t.Helper()
