@@ -151,6 +151,58 @@ func TestMergeKeepsOneRecordOfEachKey(t *testing.T) {
 	})
 }
 
+// TestMergeOfFirstRowLooksIntoShadows: a key that a shadow has is left out, unless a record of it lies above level 0.
+func TestMergeOfFirstRowLooksIntoShadows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runs := drawRuns(t)
+		var sources []*source
+		records, high, deep := map[int][]record{}, map[int]bool{}, map[int]bool{}
+		for i, r := range runs {
+			for k := range r {
+				r[k].kind = row.Insert
+			}
+			s := &source{
+				next: slicesSource(r, rapid.IntRange(1, 20).Draw(t, "block")), kv: NewKeyValues(mergeType()),
+				shadow: i%3 == 2, level: rapid.IntRange(0, 1).Draw(t, "level"),
+			}
+			for _, x := range r {
+				if s.shadow {
+					deep[x.key] = true
+					continue
+				}
+				records[x.key] = append(records[x.key], x)
+				high[x.key] = high[x.key] || s.level > 0
+			}
+			sources = append(sources, s)
+		}
+		m := &merger{order: &order{keys: []int{1}}, sources: sources, keep: keepOldest}
+		dst := NewKeyValues(mergeType())
+		got := map[int]record{}
+		for {
+			err := m.next(dst, rapid.IntRange(1, 9).Draw(t, "limit"))
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			for i := range dst.Len() {
+				r := recordAt(dst, i)
+				_, twice := got[r.key]
+				require.False(t, twice)
+				got[r.key] = r
+			}
+		}
+		for k, rs := range records {
+			r, ok := got[k]
+			require.Equal(t, high[k] || !deep[k], ok, "key %d", k)
+			if ok && !deep[k] {
+				require.Equal(t, slices.MinFunc(rs, func(a, b record) int { return cmp.Compare(a.seq, b.seq) }), r)
+			}
+			delete(got, k)
+		}
+		require.Empty(t, got)
+	})
+}
+
 // modelMerge folds ordered records key by key; false when first-row meets a retract that it doesn't ignore.
 func modelMerge(all []record, k keep, ignore bool) (want []record, ok bool) {
 	for i := 0; i < len(all); {
