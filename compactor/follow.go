@@ -53,7 +53,7 @@ func (st *tableState) follow(ctx context.Context, t *table.Table, thorough bool)
 	}
 	f, err := st.followTo(ctx, t, latest)
 	if errors.Is(err, errDiverged) || errors.Is(err, fs.ErrNotExist) {
-		st.snapshot = nil // half a delta may have been applied
+		st.distrust() // half a delta may have been applied
 		return st.list(ctx, t)
 	}
 	return f, err
@@ -63,6 +63,9 @@ func (st *tableState) follow(ctx context.Context, t *table.Table, thorough bool)
 func sameSnapshot(a, b *table.Snapshot) bool {
 	return a.BaseManifestList == b.BaseManifestList && a.DeltaManifestList == b.DeltaManifestList && a.TimeMillis == b.TimeMillis
 }
+
+// distrust makes the next look list everything: storage contradicts what is known.
+func (st *tableState) distrust() { st.snapshot = nil }
 
 // vanish empties the state of a table that has no snapshot.
 func (st *tableState) vanish() followed {

@@ -71,7 +71,7 @@ func TestFollowingDeltasComesToWhatListingDoes(t *testing.T) {
 		require.NoError(t, err)
 		st := freshState()
 		live := map[int32][]table.DataFile{}
-		names, id := 0, int64(0)
+		names, id, rolledBack := 0, int64(0), false
 		name := func() string { names++; return fmt.Sprintf("f%d", names) }
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			m := table.CommitMessage{Partition: part, Bucket: int32(rapid.IntRange(0, 2).Draw(t, "bucket")), TotalBuckets: 3}
@@ -97,6 +97,7 @@ func TestFollowingDeltasComesToWhatListingDoes(t *testing.T) {
 			case "look":
 				_, err := st.follow(ctx, seen, true)
 				require.NoError(t, err)
+				rolledBack = false
 				listed := freshState()
 				_, err = listed.list(ctx, tbl)
 				require.NoError(t, err)
@@ -108,7 +109,9 @@ func TestFollowingDeltasComesToWhatListingDoes(t *testing.T) {
 				faulty.Set(nil)
 				continue
 			case "expire", "rollback", "hint":
-				harm(t, ctx, fsys, tbl)
+				// A rollback whose place expires before anybody looks can't be seen; commits then fail until the table is
+				// listed again.
+				rolledBack = harm(t, ctx, fsys, tbl, rolledBack) || rolledBack
 				if s, err := tbl.Latest(ctx); err == nil {
 					live = liveFiles(t, ctx, tbl, s)
 				}
@@ -129,8 +132,8 @@ func TestFollowingDeltasComesToWhatListingDoes(t *testing.T) {
 	})
 }
 
-// harm removes snapshots from the old end or the new one, or a hint.
-func harm(t *rapid.T, ctx context.Context, fsys *mem.FS, tbl *table.Table) {
+// harm removes snapshots from the old end or the new one, and a hint. It tells whether it did a rollback.
+func harm(t *rapid.T, ctx context.Context, fsys *mem.FS, tbl *table.Table, newest bool) bool {
 	var snapshots []string
 	for _, p := range fsys.Paths() {
 		if strings.Contains(p, "/snapshot-") {
@@ -140,13 +143,15 @@ func harm(t *rapid.T, ctx context.Context, fsys *mem.FS, tbl *table.Table) {
 	slices.SortFunc(snapshots, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	n := rapid.IntRange(0, max(0, len(snapshots)-1)).Draw(t, "snapshots")
 	from := snapshots[:n]
-	if rapid.Bool().Draw(t, "newest") && len(snapshots) > 0 {
+	newest = newest || rapid.Bool().Draw(t, "newest")
+	if newest && len(snapshots) > 0 {
 		from = snapshots[len(snapshots)-n:]
 	}
 	for _, p := range from {
 		require.NoError(t, fsys.Remove(ctx, p))
 	}
 	require.NoError(t, fsys.Remove(ctx, tbl.Path()+"/snapshot/LATEST"))
+	return newest
 }
 
 func liveFiles(t *rapid.T, ctx context.Context, tbl *table.Table, s *table.Snapshot) map[int32][]table.DataFile {

@@ -31,7 +31,10 @@ func (l *tableLoop) look(ctx context.Context) error {
 	case err == nil:
 		l.looked(f, now)
 		return nil
-	case errors.Is(err, errGone), errors.Is(err, table.ErrNoTable):
+	case errors.Is(err, table.ErrNoTable):
+		if l.x.cfg.StrictTables && !l.x.wasOpened(l.name) {
+			return err
+		}
 		return errGone
 	case errors.Is(err, errRefused):
 		return l.refuse(err, now)
@@ -219,6 +222,7 @@ func (l *tableLoop) looked(f followed, now time.Time) {
 		l.stats.update(func(v *TableStats) { v.Refused = "" })
 	}
 	l.opened = true
+	l.x.markOpened(l.name)
 	l.pace(f, now)
 	l.absorb(f)
 	l.askMaintenance(now)

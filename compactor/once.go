@@ -54,7 +54,6 @@ func (x *session) onceAll(ctx context.Context, names []string) (Report, error) {
 		x.mu.Unlock()
 		x.wg.Go(func() {
 			err := l.runOnce(ctx)
-			x.endLoop(l)
 			x.dispatch.remove(l)
 			mu.Lock()
 			defer mu.Unlock()

@@ -42,4 +42,20 @@ func TestOnceFullLeavesOneRunInEachBucket(t *testing.T) {
 	report, err := s.Once(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, report.Tables[0].Done, "there is nothing left to do")
+	w.write("db.a", "d1", 0, 40, 2, false)
+	_, err = s.Once(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, w.maxRuns("db.a"), "no identifier is used twice")
+	w.check(false)
+}
+
+func TestATableThatIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	w.tables.set("db.none")
+	_, err := w.service(compactor.Config{}, w.tables).Once(t.Context())
+	require.NoError(t, err, "it has just gone")
+	strict := w.service(compactor.Config{StrictTables: true}, w.tables)
+	_, err = strict.Once(t.Context())
+	require.ErrorIs(t, err, table.ErrNoTable)
+	require.ErrorIs(t, strict.Run(t.Context()), table.ErrNoTable)
 }

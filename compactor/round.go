@@ -79,8 +79,14 @@ func (l *tableLoop) commitRound(ctx context.Context) {
 func (l *tableLoop) try(ctx context.Context, r *round) error {
 	for len(r.jobs) > 0 {
 		start := time.Now()
+		l.x.useID(l.name, r.id)
 		s, err := l.commit.Commit(ctx, r.committable())
 		l.told(r, s, err, start)
+		if err == nil && s.CommitIdentifier != r.id { // of an older commit, for which it would pass
+			l.log.Error("a commit identifier was used before", "identifier", r.id, "snapshot", s.ID)
+			r.id = s.CommitIdentifier + 1
+			continue
+		}
 		switch {
 		case err == nil:
 			l.succeeded(r, s)
@@ -92,6 +98,9 @@ func (l *tableLoop) try(ctx context.Context, r *round) error {
 		}
 		r.err = err // of a conflict: nothing was published
 		if len(r.jobs) == 1 {
+			if b := l.st.buckets[r.jobs[0].c.key]; b != nil && b.failed > 0 {
+				l.st.distrust()
+			}
 			l.lost(r.jobs[0], err)
 			return nil
 		}
@@ -101,6 +110,7 @@ func (l *tableLoop) try(ctx context.Context, r *round) error {
 			return err
 		}
 		if len(lost) == 0 {
+			l.st.distrust()
 			return l.oneByOne(ctx, r)
 		}
 		r.jobs = slices.DeleteFunc(r.jobs, func(f *finished) bool {

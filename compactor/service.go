@@ -21,8 +21,11 @@ type Service struct {
 	ops    *limiter
 
 	mu      sync.Mutex
-	session *session         // guarded by mu; the last call of Run or Once
-	nextIDs map[string]int64 // guarded by mu; commit identifiers of tables that were looked after before
+	session *session // guarded by mu; the last call of Run or Once
+	// ids has the next commit identifier by table. Each is used once under our commit user: a second commit with it would
+	// pass for the first. So it outlives that a table is lost sight of.
+	ids    map[string]int64 // guarded by mu
+	opened map[string]bool  // guarded by mu; tables that were there
 }
 
 // New returns a Service. Errors wrap table.ErrOption.
@@ -32,23 +35,8 @@ func New(cfg Config, tables Tables) (*Service, error) {
 	}
 	return &Service{
 		cfg: cfg, tables: tables, user: cfg.CommitUserPrefix + "_" + uuid.NewString(),
-		bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), nextIDs: map[string]int64{},
+		bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), ids: map[string]int64{}, opened: map[string]bool{},
 	}, nil
-}
-
-// firstID is the first commit identifier to use for a table. A table that was away and comes back has our commits of before,
-// and one with the identifier of those would pass for done.
-func (s *Service) firstID(name string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(s.nextIDs[name], 1)
-}
-
-// endLoop remembers which identifiers a table has seen; nextID itself may have been tried.
-func (s *Service) endLoop(l *tableLoop) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nextIDs[l.name] = l.nextID + 1
 }
 
 // User returns the commit user of this process.
@@ -64,6 +52,32 @@ func (s *Service) Run(ctx context.Context) error {
 		x.goMaintain(ctx)
 		return x.discover(ctx)
 	})
+}
+
+// nextID returns the next commit identifier of a table.
+func (s *Service) nextID(name string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.ids[name], 1)
+}
+
+// useID says that an identifier is about to be used.
+func (s *Service) useID(name string, id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids[name] = max(s.ids[name], id+1)
+}
+
+func (s *Service) markOpened(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened[name] = true
+}
+
+func (s *Service) wasOpened(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened[name]
 }
 
 // session is one call of Run or Once: its goroutines and contexts. When the caller's context ends, nothing new is begun;
@@ -191,7 +205,6 @@ func (x *session) watch(ctx context.Context, name string, fatal chan<- error) {
 	x.mu.Unlock()
 	x.wg.Go(func() {
 		err := l.run(ctx)
-		x.endLoop(l)
 		x.mu.Lock()
 		delete(x.loops, name)
 		x.mu.Unlock()

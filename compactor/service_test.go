@@ -106,6 +106,52 @@ func TestServiceDropsAndFindsAgainATableThatWasMadeAnew(t *testing.T) {
 	})
 }
 
+// TestATableThatIsLostSightOfAndSeenAgain is listed, not listed, and listed again.
+func TestATableThatIsLostSightOfAndSeenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("db.a", nil)
+		s := w.service(compactor.Config{}, w.tables)
+		stop := running(t, s)
+		for range 3 {
+			w.write("db.a", "d1", 0, 30, 8, false)
+			time.Sleep(time.Minute)
+			require.LessOrEqual(t, w.maxRuns("db.a"), 5)
+			require.EqualValues(t, 1, statsOf(t, s, "db.a").Commits)
+			w.tables.set()
+			time.Sleep(time.Minute)
+			require.Empty(t, s.Stats().Tables)
+			w.tables.set("db.a")
+		}
+		stop()
+		w.check(false)
+	})
+}
+
+// TestOperationsPerSecondAreBounded counts calls that cost a namenode something.
+func TestOperationsPerSecondAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("db.a", nil)
+		w.write("db.a", "d1", 0, 30, 8, false)
+		counted := faultfs.New(w.fsys, nil)
+		s := w.service(compactor.Config{OpsPerSecond: 2}, &faultyTables{tables: w.tables, fsys: counted})
+		stop := running(t, s)
+		time.Sleep(5 * time.Minute)
+		require.LessOrEqual(t, w.maxRuns("db.a"), 1)
+		ops := 0
+		for _, c := range counted.Calls() {
+			switch c.Op {
+			case faultfs.OpOpen, faultfs.OpCreate, faultfs.OpStat, faultfs.OpRemove, faultfs.OpPublish, faultfs.OpReplace:
+				ops++
+			}
+		}
+		require.LessOrEqual(t, ops, 5*60*2+40) // the table's opening doesn't count
+		stop()
+		w.check(false)
+	})
+}
+
 func TestServiceFollowsTheSchema(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -64,7 +65,7 @@ type tableLoop struct {
 
 func newTableLoop(x *session, name string) *tableLoop {
 	l := &tableLoop{
-		x: x, name: name, log: x.cfg.Log.With("table", name), nextID: x.firstID(name), wanted: map[bucketKey]time.Time{},
+		x: x, name: name, log: x.cfg.Log.With("table", name), nextID: x.nextID(name), wanted: map[bucketKey]time.Time{},
 		wake: make(chan struct{}, 1), pollEvery: x.cfg.MinInterval,
 	}
 	l.jobs, l.cancelJobs = context.WithCancel(x.jobs)
@@ -237,6 +238,9 @@ func (l *tableLoop) jobFailed(f *finished) {
 		l.once.jobFailed(l, f)
 	}
 	l.rest(f.c.key, f.c.loop.x.cfg.MinInterval)
+	if errors.Is(f.info.Err, fs.ErrNotExist) {
+		l.st.distrust()
+	}
 	l.pollAt = time.Time{} // somebody else may have compacted it
 }
 
