@@ -29,6 +29,9 @@ type Output struct {
 	Changelog func() FileSink
 	// Merge folds the records of a key; nil: the last one stays, which is done without looking at values.
 	Merge MergeFunc
+	// DropBefore keeps -U records out of the data files. They are for the changelog: the +U behind it replaces the row. For
+	// use without Merge.
+	DropBefore bool
 	// Spill holds intermediate merges of spilled runs.
 	Spill *SpillStore
 	// FanIn is the most spilled runs that are merged at once (local-sort.max-num-file-handles).
@@ -124,7 +127,7 @@ func (f *Flusher) use(c *recordCodec) {
 	if f.codec != c {
 		f.codec = c
 		f.files.out, f.files.raw = NewKeyValues(c.typ), NewKeyValues(c.typ)
-		f.files.reducer.first = NewKeyValues(c.typ)
+		f.files.reducer.first, f.files.last.held = NewKeyValues(c.typ), NewKeyValues(c.typ)
 	}
 	f.cursors = f.cursors[:0]
 }
@@ -181,10 +184,7 @@ func (f *Flusher) writeFiles(ctx context.Context, codec *recordCodec, out Output
 	defer f.release()
 	e := &f.files
 	e.ctx, e.codec, e.all = ctx, codec, all
-	e.data, e.changelog, e.reducer.merge = out.Data(), nil, out.Merge
-	if e.reducer.merge == nil && all {
-		e.reducer.merge = NewDeduplicate(codec.typ, false)
-	}
+	e.data, e.changelog, e.reducer.merge, e.last.dropBefore = out.Data(), nil, out.Merge, out.DropBefore
 	if out.Changelog != nil {
 		e.changelog = out.Changelog()
 	}
@@ -227,6 +227,7 @@ type fileEmitter struct {
 	data, changelog FileSink
 	all             bool // records come unmerged; else one a key
 	reducer         reducer
+	last            lastRecord // in its place when there is no merge function
 
 	recs   [][]byte
 	seqs   []int64
@@ -266,10 +267,8 @@ func (e *fileEmitter) settle() error {
 				return err
 			}
 		}
-		for i, newKey := range e.newKey {
-			if err := e.reducer.add(e.raw, i, newKey, e.out); err != nil {
-				return err
-			}
+		if err := e.fold(); err != nil {
+			return err
 		}
 	} else {
 		e.codec.decode(e.out, e.recs, e.seqs)
@@ -279,6 +278,20 @@ func (e *fileEmitter) settle() error {
 	e.recs, e.seqs, e.newKey, e.bytes = e.recs[:0], e.seqs[:0], e.newKey[:0], 0
 	if e.out.Len()+decodeRows > writeRows || e.pend >= writeBytes {
 		return e.write()
+	}
+	return nil
+}
+
+// fold merges what was decoded into out.
+func (e *fileEmitter) fold() error {
+	if e.reducer.merge == nil {
+		e.last.add(e.raw, e.newKey, e.out)
+		return nil
+	}
+	for i, newKey := range e.newKey {
+		if err := e.reducer.add(e.raw, i, newKey, e.out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -302,6 +315,7 @@ func (e *fileEmitter) finish() error {
 		return err
 	}
 	if e.all {
+		e.last.finish(e.out)
 		if err := e.reducer.finish(e.out); err != nil {
 			return err
 		}
@@ -316,5 +330,6 @@ func (e *fileEmitter) release() {
 	e.out.Reset()
 	e.reducer.n = 0
 	e.reducer.first.Reset()
+	e.last.held.Reset()
 	e.data, e.changelog, e.ctx, e.reducer.merge = nil, nil, nil, nil
 }

@@ -35,6 +35,11 @@ func (kv *KeyValues) AppendRange(src *KeyValues, from, to int) {
 // gather makes kv the rows idx of src, which has the same row type.
 func (kv *KeyValues) gather(src *KeyValues, idx []int32) {
 	kv.Reset()
+	kv.appendGather(src, idx)
+}
+
+// appendGather appends the rows idx of src, which has the same row type.
+func (kv *KeyValues) appendGather(src *KeyValues, idx []int32) {
 	kv.Rows.AppendGather(src.Rows, idx)
 	for _, i := range idx {
 		kv.Seq = append(kv.Seq, src.Seq[i])

@@ -30,7 +30,7 @@ var (
 // Changelog and lookup.
 var (
 	KeyChangelogProducer = define(String, "changelog-producer", "none", "What makes the changelog that streaming readers see.").
-				oneOf("none", "input", "full-compaction", "lookup").onlyValues("none", "full-compaction", "lookup").
+				oneOf("none", "input", "full-compaction", "lookup").
 				compactors("compaction makes no changelog here; let Java compact the table", func(v string) bool { return v == "none" || v == "input" })
 	KeyChangelogProducerRowDeduplicate = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.").stored()
 

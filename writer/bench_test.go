@@ -58,7 +58,7 @@ func BenchmarkWrite(b *testing.B) {
 				spec.PartitionKeys = []string{"dt"}
 			}
 			tbl := createTable(b, mem.New(), spec)
-			gen, err := newGeneration(tbl, tbl.Schema())
+			gen, err := newGeneration(tbl, tbl.Schema(), false)
 			require.NoError(b, err)
 			if bc.files == "" {
 				gen.files = noFiles{}

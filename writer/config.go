@@ -27,6 +27,10 @@ type Config struct {
 	FlushWorkers int
 	// SpillDirs are local directories for spilled rows; none: the system's temporary directory.
 	SpillDirs []string
+	// PairedUpdates says that each -U comes right before the +U of the same row, as in a log of changes. Then it is only for
+	// the changelog: the +U replaces the row. Without it, as in Java, a -U is a retract by itself, which takes the row away
+	// if nothing newer comes.
+	PairedUpdates bool
 	// InFlight is the most checkpoints that are not committed yet; Checkpoint waits for a place. 0: 4.
 	InFlight int
 	// BeforeCommit is called with what is about to be committed, on the goroutine that calls Listener.CommitEnd.

@@ -25,6 +25,7 @@ type generation struct {
 	dropDelete bool
 	dropBefore bool
 	changelog  bool // changelog-producer=input
+	paired     bool // Config.PairedUpdates
 	fanIn      int
 	files      fileMaker
 }
@@ -41,7 +42,7 @@ func (f realFiles) open(ctx context.Context, partition []byte, bucket int32, kin
 }
 
 // newGeneration derives it from a schema of t, and refuses tables that this writer can't write.
-func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
+func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, error) {
 	o := t.Options()
 	if len(s.PrimaryKeys) == 0 {
 		return nil, fmt.Errorf("%s has no primary key: %w", t.Path(), table.ErrSchema)
@@ -65,8 +66,12 @@ func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
 		rowkind:    -1,
 		dropDelete: o.Bool(table.KeyIgnoreDelete),
 		dropBefore: o.Bool(table.KeyIgnoreUpdateBefore),
-		changelog:  o.Get(table.KeyChangelogProducer) == "input",
+		changelog:  o.Enum(table.KeyChangelogProducer) == "input",
+		paired:     paired,
 		fanIn:      o.Int(table.KeyLocalSortMaxNumFileHandles),
+	}
+	if paired && !g.changelog {
+		g.dropBefore = true
 	}
 	g.records = lsm.NewRecords(lsm.BufferSpec{
 		Type: g.typ, Keys: s.KeyIndexes(), Sequence: s.SequenceIndexes(),
@@ -106,9 +111,10 @@ func newGeneration(t *table.Table, s *table.Schema) (*generation, error) {
 // output returns how the rows of a bucket are written.
 func (g *generation) output(ctx context.Context, b *bucket, spill *lsm.SpillStore) lsm.Output {
 	out := lsm.Output{
-		Data:  func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Data) },
-		Spill: spill,
-		FanIn: g.fanIn,
+		Data:       func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Data) },
+		DropBefore: g.paired,
+		Spill:      spill,
+		FanIn:      g.fanIn,
 	}
 	if g.changelog {
 		out.Changelog = func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Changelog) }

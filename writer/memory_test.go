@@ -32,7 +32,7 @@ func (f slowFiles) open(ctx context.Context, p []byte, b int32, k lsm.FileKind) 
 
 func TestWriteWaitsOnlyWhenMemoryDiskAndPoolAreFull(t *testing.T) {
 	_, tbl := guideTable(t, "write-buffer-size", "200 kb", "page-size", "4 kb", "write-buffer-spill.max-disk-size", "64 kb", "spill-compression", "none")
-	gen, err := newGeneration(tbl, tbl.Schema())
+	gen, err := newGeneration(tbl, tbl.Schema(), false)
 	require.NoError(t, err)
 	gate := make(chan struct{})
 	gen.files = slowFiles{gen.files, gate}
@@ -147,7 +147,7 @@ func TestWritersShareAPool(t *testing.T) {
 
 func TestManySmallBucketsTakeLittleMemory(t *testing.T) {
 	_, tbl := guideTable(t)
-	gen, err := newGeneration(tbl, tbl.Schema())
+	gen, err := newGeneration(tbl, tbl.Schema(), false)
 	require.NoError(t, err)
 	gen.files = noFiles{}
 	w, err := open(t.Context(), tbl, Config{}, gen, tbl.NewCommit("u", nil))

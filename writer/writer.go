@@ -67,7 +67,7 @@ type committer interface {
 // option or merge engine that is not supported is an error that wraps table.ErrOption. ctx is for opening only; Close
 // ends what runs in the background.
 func Open(ctx context.Context, t *table.Table, cfg Config) (*Writer, error) {
-	gen, err := newGeneration(t, t.Schema())
+	gen, err := newGeneration(t, t.Schema(), cfg.PairedUpdates)
 	if err != nil {
 		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
 	}
@@ -336,7 +336,7 @@ func (w *Writer) Alter(ctx context.Context, changes ...table.SchemaChange) error
 	if s.ID == w.gen.schema.ID {
 		return nil
 	}
-	gen, err := newGeneration(w.table, s)
+	gen, err := newGeneration(w.table, s, w.cfg.PairedUpdates)
 	if err == nil && gen.numBuckets != w.gen.numBuckets {
 		err = fmt.Errorf("%w: the number of buckets cannot change under a writer", table.ErrOption)
 	}

@@ -257,7 +257,7 @@ func TestFilesOfFailedCommits(t *testing.T) {
 	} {
 		t.Run(tc.err.Error(), func(t *testing.T) {
 			fsys, tbl := guideTable(t)
-			gen, err := newGeneration(tbl, tbl.Schema())
+			gen, err := newGeneration(tbl, tbl.Schema(), false)
 			require.NoError(t, err)
 			c := &fakeCommitter{err: fmt.Errorf("committing: %w", tc.err)}
 			w, err := open(t.Context(), tbl, Config{}, gen, c)
@@ -330,7 +330,7 @@ func TestBarrierGivesTheMessagesOfItsEpoch(t *testing.T) {
 
 func TestCloseCutsShortWhatIsUnderWay(t *testing.T) {
 	fsys, tbl := guideTable(t)
-	gen, err := newGeneration(tbl, tbl.Schema())
+	gen, err := newGeneration(tbl, tbl.Schema(), false)
 	require.NoError(t, err)
 	gen.files = slowFiles{gen.files, make(chan struct{})} // for ever
 	w, err := open(t.Context(), tbl, Config{}, gen, tbl.NewCommit("u", nil))
@@ -346,7 +346,7 @@ func TestCloseCutsShortWhatIsUnderWay(t *testing.T) {
 
 func TestInputChangelogHasEveryRow(t *testing.T) {
 	_, tbl := guideTable(t)
-	gen, err := newGeneration(tbl, tbl.Schema())
+	gen, err := newGeneration(tbl, tbl.Schema(), false)
 	require.NoError(t, err)
 	gen.changelog = true
 	gen.records = lsm.NewRecords(lsm.BufferSpec{Type: gen.typ, Keys: tbl.Schema().KeyIndexes(), PageSize: 4096, KeepAll: true})

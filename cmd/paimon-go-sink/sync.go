@@ -165,11 +165,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	}
 	metrics := newMetrics(j)
 	metrics.lastSnapshot.Store(j.resume.SnapshotID)
-	dynamic := table.Options{}
-	if j.table.Options().Enum(table.KeyChangelogProducer) != "input" {
-		dynamic[table.KeyIgnoreUpdateBefore.Name] = "true" // before images only matter to changelogs
-	}
-	t, err := table.Open(ctx, j.fsys, j.path, dynamic)
+	t, err := table.Open(ctx, j.fsys, j.path, nil)
 	if err != nil {
 		return err
 	}
@@ -177,7 +173,7 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	if err := j.warnOfOldRows(ctx); err != nil {
 		return err
 	}
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit})
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit, PairedUpdates: true})
 	if err != nil {
 		return err
 	}
