@@ -192,7 +192,11 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 	if err != nil {
 		return nil, err
 	}
-	return &publication{snapshot: s, data: data, base: latest, uses: a.uses(baseName)}, nil
+	uses := a.uses(baseName)
+	if slices.Contains(a.w.created, s.IndexManifest) {
+		uses = append(uses, s.IndexManifest)
+	}
+	return &publication{snapshot: s, data: data, base: latest, uses: uses}, nil
 }
 
 // uses returns the files of this commit that a snapshot with this base list needs.
@@ -227,6 +231,12 @@ func (a *attempts) goOnFrom(ctx context.Context, s, prev *Snapshot) error {
 	s.ID = prev.ID + 1
 	s.TotalRecordCount += prev.TotalRecordCount
 	s.IndexManifest = prev.IndexManifest
+	if len(a.part.dropIndexes) > 0 && s.IndexManifest != "" {
+		var err error
+		if s.IndexManifest, err = a.w.dropIndexes(ctx, s.IndexManifest, a.part.dropIndexes); err != nil {
+			return err
+		}
+	}
 	if prev.NextRowID != nil {
 		s.NextRowID = prev.NextRowID
 	}

@@ -14,6 +14,8 @@ type part struct {
 	changelog  []Entry
 	watermark  *int64
 	properties map[string]string
+	// dropIndexes are partitions whose index files go.
+	dropIndexes map[string]bool
 
 	added, deleted int
 	deltaRows      int64
@@ -61,6 +63,7 @@ func (c *Commit) parts(x *Committable) ([]*part, error) {
 	}
 	if appended.deleted > 0 {
 		appended.kind = CommitOverwrite
+		appended.dropIndexes = x.DropIndexes
 	}
 	parts := []*part{appended, compacted}
 	switch {

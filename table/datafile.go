@@ -69,4 +69,6 @@ type Committable struct {
 	Watermark  *int64
 	Properties map[string]string
 	Messages   []CommitMessage
+	// DropIndexes are partitions, serialized BinaryRows, that the commit empties: their index files go too.
+	DropIndexes map[string]bool
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/paimon-go/paimon-go/format/avro"
 	"github.com/paimon-go/paimon-go/fs"
@@ -115,6 +116,9 @@ func (t *Table) IndexFiles(ctx context.Context, name string) ([]IndexFile, error
 // its bucket.
 func (t *Table) IndexFilePaths(f *IndexFile) []string {
 	paths := []string{fs.Join(t.path, "index", f.Name)}
+	if !strings.EqualFold(t.Options()["index-file-in-data-file-dir"], "true") {
+		return paths
+	}
 	if dir, err := t.BucketPath(f.Partition, f.Bucket); err == nil {
 		paths = append(paths, fs.Join(dir, f.Name))
 	}

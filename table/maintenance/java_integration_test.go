@@ -321,24 +321,26 @@ func TestWeExpireAsJavaDoes(t *testing.T) {
 			"tag.automatic-completion": "true", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2", "snapshot.time-retained": "0 ms",
 		})
 	})
-	t.Run("partitions", func(t *testing.T) {
-		w := makeTwins(t, j, nil, tags)
-		w.looseContent = true
-		age := time.Since(time.Date(2024, 1, 2, 12, 0, 0, 0, time.Local)).Truncate(time.Hour)
-		w.maintain(table.Options{
-			"partition.expiration-time": fmt.Sprintf("%d h", int(age.Hours())), "partition.expiration-check-interval": "0 s",
-			"partition.expiration-max-num": "1",
+	for _, bucket := range []string{"2", "-1"} {
+		t.Run("partitions, bucket "+bucket, func(t *testing.T) {
+			w := makeTwins(t, j, map[string]string{"bucket": bucket}, tags)
+			w.looseContent = true
+			age := time.Since(time.Date(2024, 1, 2, 12, 0, 0, 0, time.Local)).Truncate(time.Hour)
+			w.maintain(table.Options{
+				"partition.expiration-time": fmt.Sprintf("%d h", int(age.Hours())), "partition.expiration-check-interval": "0 s",
+				"partition.expiration-max-num": "1",
+			})
+			w.maintain(table.Options{
+				"partition.expiration-time": "1 d", "partition.expiration-check-interval": "0 s", "partition.expiration-batch-size": "1",
+				"partition.timestamp-formatter": "yyyyMMdd HH:mm", "partition.timestamp-pattern": "$dt",
+			})
+			w.maintain(table.Options{
+				"partition.expiration-time": "1 d", "partition.expiration-check-interval": "0 s", "partition.expiration-batch-size": "1",
+				"partition.timestamp-formatter": "yyyy-MM-dd HH:mm", "partition.timestamp-pattern": "$dt 13:00",
+				"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1", "snapshot.time-retained": "0 ms", "snapshot.clean-empty-directories": "true",
+			})
 		})
-		w.maintain(table.Options{
-			"partition.expiration-time": "1 d", "partition.expiration-check-interval": "0 s", "partition.expiration-batch-size": "1",
-			"partition.timestamp-formatter": "yyyyMMdd HH:mm", "partition.timestamp-pattern": "$dt",
-		})
-		w.maintain(table.Options{
-			"partition.expiration-time": "1 d", "partition.expiration-check-interval": "0 s", "partition.expiration-batch-size": "1",
-			"partition.timestamp-formatter": "yyyy-MM-dd HH:mm", "partition.timestamp-pattern": "$dt 13:00",
-			"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1", "snapshot.time-retained": "0 ms", "snapshot.clean-empty-directories": "true",
-		})
-	})
+	}
 }
 
 // spread sets the times of the snapshots of both copies apart.

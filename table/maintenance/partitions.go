@@ -224,7 +224,7 @@ func (x *partitionExpiry) drop(ctx context.Context, user string, partitions []ex
 		if err != nil || len(messages) == 0 {
 			return err
 		}
-		_, err = commit.Commit(ctx, table.Committable{ID: table.BatchIdentifier, Messages: messages})
+		_, err = commit.Commit(ctx, table.Committable{ID: table.BatchIdentifier, Messages: messages, DropIndexes: keys})
 		if !errors.Is(err, table.ErrConflict) || try == dropTries {
 			return err
 		}
@@ -236,17 +236,6 @@ func (x *partitionExpiry) deletions(ctx context.Context, partitions map[string]b
 	s, err := x.t.Latest(ctx)
 	if err != nil || s == nil {
 		return nil, err
-	}
-	if s.IndexManifest != "" {
-		indexes, err := x.t.IndexFiles(ctx, s.IndexManifest)
-		if err != nil {
-			return nil, err
-		}
-		for i := range indexes {
-			if partitions[string(indexes[i].Partition)] {
-				return nil, fmt.Errorf("%w: partitions with %s indexes can't be dropped here", table.ErrOption, indexes[i].Kind)
-			}
-		}
 	}
 	type place struct {
 		partition     string

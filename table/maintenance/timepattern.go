@@ -11,7 +11,7 @@ import (
 
 // timePattern reads times by a pattern of Java's DateTimeFormatter, as far as partitions need it:
 //
-//	y u   year: yyyy takes four digits or more, yy is of 2000 to 2099
+//	y u   year: yyyy takes four digits, y any, yy is of 2000 to 2099
 //	M d H m s   numbers: one letter takes any digits, two take exactly two
 //	S     that many digits of a fraction of a second
 //	'…'   text as it is, '' a quote;  […] what may be missing;  other signs stand for themselves
@@ -22,6 +22,7 @@ type timePattern struct{ parts []timePart }
 type timePart struct {
 	field    byte   // y M d H m s S, 0 for text, [ for optional parts
 	min, max int    // digits
+	exact    bool   // exactly min digits, though those that follow without a sign between count as well
 	reserve  int    // digits that the fixed fields right after it take
 	text     string // of text
 	optional []timePart
@@ -107,7 +108,7 @@ func timeField(letter byte, n int) (timePart, error) {
 	case (letter == 'y' || letter == 'u') && n == 2:
 		return timePart{field: 'Y', min: 2, max: 2}, nil
 	case (letter == 'y' || letter == 'u') && n <= 19:
-		return timePart{field: 'y', min: n, max: 19}, nil
+		return timePart{field: 'y', min: n, max: 19, exact: n >= 4}, nil
 	case letter == 'S' && n <= 9:
 		return timePart{field: 'S', min: n, max: n}, nil
 	case strings.IndexByte("MdHms", letter) >= 0 && n == 2:
@@ -187,7 +188,7 @@ func (p *timePart) number(s string, c *clock) (string, bool) {
 		}
 	}
 	digits = min(digits, p.max)
-	if digits < p.min {
+	if digits < p.min || p.exact && digits > p.min {
 		return s, false
 	}
 	v := 0
