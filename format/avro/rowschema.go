@@ -82,7 +82,7 @@ func (g *schemaText) value(t *row.Type, rec, path string) error {
 	case row.Map, row.Multiset:
 		return g.mapping(t, rec, path)
 	case row.Row:
-		return g.record(t.Fields, rec, path)
+		return g.record(t.Fields, rec, path, false)
 	default:
 		return fmt.Errorf("column %s: Avro cannot hold its type", path)
 	}
@@ -138,20 +138,21 @@ func (g *schemaText) mapping(t *row.Type, rec, path string) error {
 	}
 	g.b.WriteString(`{"type":"array","items":`)
 	fields := []row.Field{{Name: "key", Type: *key}, {Name: "value", Type: *value}}
-	if err := g.record(fields, rec, path); err != nil {
+	if err := g.record(fields, rec, path, true); err != nil {
 		return err
 	}
 	g.b.WriteString(`,"logicalType":"map"}`)
 	return nil
 }
 
-func (g *schemaText) record(fields []row.Field, rec, path string) error {
+// record writes a record of fields; entry says that it is that of a map, whose key has no default in Java's schema.
+func (g *schemaText) record(fields []row.Field, rec, path string, entry bool) error {
 	if len(fields) == 0 {
 		return fmt.Errorf("column %s: Avro cannot hold a ROW without fields", path)
 	}
 	if before, ok := g.named[rec]; ok {
 		again := schemaText{named: map[string]string{}}
-		if err := again.define(fields, rec, path); err != nil {
+		if err := again.define(fields, rec, path, entry); err != nil {
 			return err
 		}
 		if again.b.String() != before {
@@ -160,10 +161,10 @@ func (g *schemaText) record(fields []row.Field, rec, path string) error {
 		g.b.WriteString(strconv.Quote(rec))
 		return nil
 	}
-	return g.define(fields, rec, path)
+	return g.define(fields, rec, path, entry)
 }
 
-func (g *schemaText) define(fields []row.Field, rec, path string) error {
+func (g *schemaText) define(fields []row.Field, rec, path string, entry bool) error {
 	start := g.b.Len()
 	g.b.WriteString(`{"type":"record","name":` + strconv.Quote(rec))
 	if rec == rootRecord {
@@ -186,7 +187,7 @@ func (g *schemaText) define(fields []row.Field, rec, path string) error {
 		if err := g.column(&f.Type, rec+"_"+f.Name, fieldPath); err != nil {
 			return err
 		}
-		if f.Type.Nullable {
+		if f.Type.Nullable && !(entry && i == 0) {
 			g.b.WriteString(`,"default":null`)
 		}
 		g.b.WriteByte('}')

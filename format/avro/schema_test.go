@@ -212,3 +212,12 @@ func TestResolverToTheSameSchemaCopies(t *testing.T) {
 		}
 	})
 }
+
+func TestKeysOfMapEntriesHaveNoDefault(t *testing.T) {
+	typ, err := row.ParseType("MAP<INT, STRING>")
+	require.NoError(t, err)
+	root := row.NewRow(row.Field{Name: "m", Type: typ})
+	text, err := SchemaOf(&root)
+	require.NoError(t, err)
+	require.Contains(t, text, `"fields":[{"name":"key","type":["null","int"]},{"name":"value","type":["null","string"],"default":null}]`)
+}
