@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestNothingThatIsNeededIsRemoved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.Uint64().Draw(t, "seed"), variants[rapid.SampledFrom(names).Draw(t, "variant")])
 		for range 40 {
-			w.step(rapid.IntRange(0, 19).Draw(t, "step"))
+			w.step(rapid.IntRange(0, 21).Draw(t, "step"))
 		}
 		w.clean()
 	})
@@ -51,11 +52,18 @@ func (w *world) step(n int) {
 		w.overwrite()
 	case 11:
 		w.tag(name)
-	case 12:
-		_, err := DeleteTag(w.ctx, w.table, name, false, nil)
+	case 12, 20:
+		tags, err := w.table.Tags(w.ctx)
 		require.NoError(w.t, err)
-		w.requireWhole()
-	case 13:
+		if len(tags) > 0 {
+			_, err = DeleteTag(w.ctx, w.table, tags[w.rng.IntN(len(tags))].Name, false, nil)
+			require.NoError(w.t, err)
+			w.requireWhole()
+		}
+	case 13, 21:
+		if w.rng.IntN(2) == 0 {
+			w.tag(name)
+		}
 		w.branch(name)
 	case 14:
 		w.dropBranch(name)
@@ -69,6 +77,31 @@ func (w *world) step(n int) {
 		w.requireWhole()
 	default:
 		w.expire()
+	}
+}
+
+// TestExpiryLeavesNothingBehind: what the last snapshot needs is all there is, when nobody else wants anything.
+func TestExpiryLeavesNothingBehind(t *testing.T) {
+	for name, options := range variants {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 5, options)
+			for range 12 {
+				w.append()
+				w.compact()
+			}
+			w.overwrite()
+			_, err := ExpireSnapshots(w.ctx, w.table, ExpireOptions{RetainMin: ptr(1), OlderThan: future(), MaxDeletes: 1000})
+			require.NoError(t, err)
+			require.Len(t, w.snapshots(), 1)
+			_, err = ExpireChangelogs(w.ctx, w.table, ExpireOptions{}, true)
+			require.NoError(t, err)
+			needed := w.requireWhole()
+			for _, path := range w.fs.Paths() {
+				if strings.Contains(path, "/manifest/") || strings.Contains(path, "/bucket-") || strings.Contains(path, "/changelog/") {
+					require.Contains(t, needed, path)
+				}
+			}
+		})
 	}
 }
 

@@ -76,13 +76,9 @@ func (p *plan) deletedIn(ctx context.Context, s *table.Snapshot, stays func(*tab
 	case err != nil:
 		return err
 	}
-	for name, f := range deleted {
-		if !added[name] {
-			p.data[name] = f
-		}
-	}
+	maps.Copy(p.data, deleted)
 	for name := range added {
-		delete(p.data, name) // an earlier one of these commits deleted it, and now it is back
+		delete(p.data, name) // lifted, or deleted by an earlier one of these commits and now back
 	}
 	return nil
 }
