@@ -29,6 +29,7 @@ type Files struct {
 	table  *table.Table
 	schema *table.Schema
 	layout *layout
+	opts   table.Options // as they were when the maker was made
 	dense  bool
 	target int64 // bytes at which a file is closed
 	block  int64 // bytes that a row group may have at most; 0: as the options say
@@ -62,6 +63,7 @@ func newFiles(t *table.Table, s *table.Schema, block int64) (*Files, error) {
 	f := &Files{
 		table:    t,
 		schema:   s,
+		opts:     o,
 		layout:   newLayout(s.RowType(), s.KeyIndexes(), o.Bool(table.KeyDataFileThinMode)),
 		dense:    o.Bool(table.KeyMetadataStatsDenseStore),
 		target:   table.TargetFileSize(o),
@@ -139,7 +141,7 @@ func formatOf(name string) (format.Format, error) {
 }
 
 func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
-	o := f.table.Options()
+	o := f.opts
 	id, compression := table.FileFormat(o, level), table.Compression(o, level)
 	modes, prefix, maxRows := table.StatsModes(o, f.schema, level), o.Get(table.KeyDataFilePrefix), o.Int64(table.KeyTargetFileRowNum)
 	if kind == Changelog {

@@ -15,6 +15,7 @@ import (
 type Rewriter struct {
 	table  *table.Table
 	schema *table.Schema
+	opts   table.Options // as they were when the rewriter was made
 	cfg    RewriterConfig
 	files  *Files
 	proj   *projection
@@ -58,7 +59,7 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 		return nil, err
 	}
 	r := &Rewriter{
-		table: t, schema: schema, cfg: cfg, ignore: o.Bool(table.KeyIgnoreDelete),
+		table: t, schema: schema, opts: o, cfg: cfg, ignore: o.Bool(table.KeyIgnoreDelete),
 		rewriteAll: o.Bool(table.KeyCompactionForceRewriteAllFiles), smallFile: smallFileSize(o), lookup: NeedLookup(o),
 		proj: allColumns(t, schema), keys: newProjection(t, schema, schema.KeyIndexes()), order: orderOf(schema, o),
 	}
@@ -114,7 +115,7 @@ func smallFileSize(o table.Options) int64 {
 }
 
 // Rewrite executes a unit of a bucket whose levels are given. The increment is empty when there is nothing to do. On an error
-// every file that was made has been removed.
+// every file that was made has been removed. It wraps table.ErrSchema when an input is newer than the rewriter's schema.
 func (r *Rewriter) Rewrite(ctx context.Context, partition []byte, bucket int32, levels *Levels, u Unit) (table.CompactIncrement, RewriteStats, error) {
 	t := &rewriteTask{
 		Rewriter: r, ctx: ctx, partition: partition, bucket: bucket, levels: levels, unit: u, now: time.Now(),

@@ -46,7 +46,7 @@ func (m *sectionMerge) section(sec section) error {
 		return err
 	}
 	if m.keep == keepFolded {
-		if mg.merge, err = NewMergeFunc(m.schema, m.table.Options()); err != nil {
+		if mg.merge, err = NewMergeFunc(m.schema, m.opts); err != nil {
 			return err
 		}
 	}

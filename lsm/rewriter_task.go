@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/paimon-go/paimon-go/table"
@@ -29,6 +30,12 @@ type rewriteTask struct {
 //	sections  |a b| |c|  |D|  |e|  |F|       small files in lower case
 //	output    [merged]   [D]  [e]  [F]       e alone isn't worth the work
 func (t *rewriteTask) run() error {
+	for i := range t.unit.Files {
+		if f := &t.unit.Files[i]; f.SchemaID > t.schema.ID {
+			return fmt.Errorf("%w: %s was written with schema %d, and rows of it would lose what is new in schema %d",
+				table.ErrSchema, f.Name, f.SchemaID, t.schema.ID)
+		}
+	}
 	ranges, err := spans(t.unit.Files, keyTypes(t.schema))
 	if err != nil {
 		return err
@@ -103,7 +110,7 @@ func (t *rewriteTask) upgrade(s span) error {
 // looksUp reports whether a file of level 0 has to be rewritten because its keys may lie deeper, or because lookups want
 // the format of its level (Java's LookupMergeTreeCompactRewriter.upgradeStrategy).
 func (t *rewriteTask) looksUp(f *table.DataFile) bool {
-	o, level := t.table.Options(), t.unit.OutputLevel
+	o, level := t.opts, t.unit.OutputLevel
 	return level != t.levels.MaxLevel() || table.FileFormat(o, f.Level) != table.FileFormat(o, level)
 }
 

@@ -99,6 +99,16 @@ func TestRewriteMovesLargeFilesAndMergesSmallOnes(t *testing.T) {
 	}
 }
 
+func TestRewriteRefusesFilesOfANewerSchema(t *testing.T) {
+	tab := narrowTable(t, nil)
+	f := stretch(t, tab, 0, 0, 10, row.Insert, 0)
+	f.SchemaID = 1
+	levels := mustLevels(t, tab, []table.DataFile{f})
+	_, _, err := mustRewriter(t, tab, RewriterConfig{}).Rewrite(t.Context(), noPartition, 0, levels, unitOf(levels, 1, nil))
+	require.ErrorIs(t, err, table.ErrSchema)
+	require.ErrorContains(t, err, f.Name)
+}
+
 // TestRewriteGoesOnWithoutRoomToSpill: when the disk is full, a merge takes more memory.
 func TestRewriteGoesOnWithoutRoomToSpill(t *testing.T) {
 	tab := narrowTable(t, nil)
