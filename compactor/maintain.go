@@ -84,7 +84,8 @@ func (l *tableLoop) askMaintenance(now time.Time) {
 	if l.once != nil || s == nil || now.Before(l.maintainAt) || !l.maintains() {
 		return
 	}
-	if s.ID == l.maintained && now.Before(l.maintainAt.Add(idleMaintain)) {
+	again := l.maintainAgain.Swap(false)
+	if s.ID == l.maintained && !again && now.Before(l.maintainAt.Add(idleMaintain)) {
 		return
 	}
 	l.maintained = s.ID
@@ -139,6 +140,7 @@ func (l *tableLoop) maintain(ctx context.Context, m Maintainer, s *table.Snapsho
 		v.LastMaintain = start
 	})
 	if err != nil {
+		l.maintainAgain.Store(true)
 		l.stats.failed(err)
 		l.log.Warn("the maintenance of the table goes wrong", "error", err)
 	}

@@ -50,17 +50,19 @@ type tableLoop struct {
 	commitAt    time.Time // before which unresolved is not tried again
 	commitFails int       // in a row
 
-	maintainer  Maintainer // of the maintenance's goroutine, but for its making
-	maintained  int64      // snapshot of the last request
-	maintainAt  time.Time  // of the next
-	jobs        context.Context
-	cancelJobs  context.CancelFunc
-	wake        chan struct{} // holds one: results have something
-	gone        atomic.Bool   // the table is not listed any more; anybody's
-	cacheShare  atomic.Int64  // bytes of metadata that it may keep; anybody's
-	stats       tableStats    // anybody's
-	resultsLock sync.Mutex
-	results     []*finished // guarded by resultsLock
+	maintainer Maintainer // of the maintenance's goroutine, but for its making
+	maintained int64      // snapshot of the last request
+	maintainAt time.Time  // of the next
+	// maintainAgain: it went wrong. Anybody's.
+	maintainAgain atomic.Bool
+	jobs          context.Context
+	cancelJobs    context.CancelFunc
+	wake          chan struct{} // holds one: results have something
+	gone          atomic.Bool   // the table is not listed any more; anybody's
+	cacheShare    atomic.Int64  // bytes of metadata that it may keep; anybody's
+	stats         tableStats    // anybody's
+	resultsLock   sync.Mutex
+	results       []*finished // guarded by resultsLock
 }
 
 func newTableLoop(x *session, name string) *tableLoop {
