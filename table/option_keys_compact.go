@@ -32,9 +32,9 @@ var (
 	KeyChangelogProducer = define(String, "changelog-producer", "none", "What makes the changelog that streaming readers see.").
 				oneOf("none", "input", "full-compaction", "lookup").
 				compactors("compaction makes no changelog here; let Java compact the table", func(v string) bool { return v == "none" || v == "input" })
-	KeyChangelogProducerRowDeduplicate = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.").stored()
+	KeyChangelogProducerRowDeduplicate             = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.")
+	KeyChangelogProducerRowDeduplicateIgnoreFields = define(String, "changelog-producer.row-deduplicate-ignore-fields", "", "Columns that don't count as a change there.")
 
-	_                           = define(String, "changelog-producer.row-deduplicate-ignore-fields", "", "Columns that don't count as a change there.").stored()
 	KeyForceLookup              = define(Bool, "force-lookup", "false", "Compaction looks up old rows in any case.").immutable()
 	_                           = define(Bool, "lookup-wait", "true", "Commits wait for lookup compaction.").alias("changelog-producer.lookup-wait").stored()
 	KeyLookupCompact            = define(String, "lookup-compact", "radical", "How eagerly lookup compaction runs.").oneOf("radical", "gentle")

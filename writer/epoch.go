@@ -75,12 +75,13 @@ type flushJob struct {
 	epoch  *Pending
 	bucket *bucket
 	sealed *lsm.Sealed
+	catch  *catchUp // nil: the changes are known to be new
 }
 
 func (j *flushJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
-	inc, err := j.sealed.Flush(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
+	inc, err := j.sealed.Flush(w.ctx, f, w.output(j.gen, j.bucket, j.catch))
 	info := FlushInfo{Partition: j.bucket.part.bytes, Bucket: j.bucket.id, Files: len(inc.New), Changelogs: len(inc.Changelog), Err: err}
 	for i := range inc.New {
 		info.Rows += inc.New[i].RowCount
@@ -115,12 +116,13 @@ type spillJob struct {
 	gen    *generation
 	bucket *bucket
 	part   *lsm.Part
+	catch  *catchUp
 }
 
 func (j *spillJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
-	s, err := j.part.Spill(w.ctx, f, j.gen.output(w.ctx, j.bucket, w.spill))
+	s, err := j.part.Spill(w.ctx, f, w.output(j.gen, j.bucket, j.catch))
 	if s.Rows == 0 && err == nil {
 		return // the flush of the bucket was first
 	}

@@ -24,8 +24,9 @@ type generation struct {
 	rowkind    int // column of rowkind.field, -1: there is none
 	dropDelete bool
 	dropBefore bool
-	changelog  bool // changelog-producer=input
-	paired     bool // Config.PairedUpdates
+	changelog  bool  // changelog-producer=input
+	paired     bool  // Config.PairedUpdates
+	compared   []int // lsm.DeduplicatedColumns; nil: none
 	fanIn      int
 	files      fileMaker
 }
@@ -79,11 +80,14 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		PageSize:   int(min(o.Size(table.KeyPageSize), 16<<20)),
 		KeepAll:    g.changelog,
 	})
+	var err error
+	if g.compared, err = lsm.DeduplicatedColumns(s, o); err != nil {
+		return nil, err
+	}
 	var types []*row.Type
 	for _, c := range g.buckets {
 		types = append(types, &g.typ.Fields[c].Type)
 	}
-	var err error
 	if g.bucketOf, err = row.NewBucketFunc(o.Get(table.KeyBucketFunctionType), types, n); err != nil {
 		return nil, fmt.Errorf("%w: bucket-function.type: %w", table.ErrOption, err)
 	}
@@ -108,16 +112,28 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 	return g, nil
 }
 
-// output returns how the rows of a bucket are written.
-func (g *generation) output(ctx context.Context, b *bucket, spill *lsm.SpillStore) lsm.Output {
+// output returns how the rows of a bucket are written; c is nil but for a catch-up.
+func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 	out := lsm.Output{
-		Data:       func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Data) },
+		Data:       func() lsm.FileSink { return g.files.open(w.ctx, b.part.bytes, b.id, lsm.Data) },
 		DropBefore: g.paired,
-		Spill:      spill,
+		Spill:      w.spill,
 		FanIn:      g.fanIn,
 	}
+	if c != nil {
+		out.Spill = c.spill
+	}
 	if g.changelog {
-		out.Changelog = func() lsm.FileSink { return g.files.open(ctx, b.part.bytes, b.id, lsm.Changelog) }
+		out.Changelog = func() lsm.FileSink {
+			sink := g.files.open(w.ctx, b.part.bytes, b.id, lsm.Changelog)
+			if g.compared != nil {
+				sink = lsm.NewRowDeduplicateSink(sink, g.schema, g.compared)
+			}
+			if c != nil {
+				sink = lsm.NewCatchUpSink(sink, g.schema, c.rows(w.ctx, g, b))
+			}
+			return sink
+		}
 	}
 	return out
 }

@@ -16,18 +16,20 @@ type shard struct {
 	queue   chan message
 	poke    chan struct{} // asks for sealing; holds one
 	gen     *generation
+	catch   *catchUp // of the epoch; nil: none
 	buffers *lsm.Buffers
 	dirty   []*bucket // with rows since the last barrier
 	largest []*bucket // scratch
 	active  atomic.Int64
 }
 
-// message is one of: rows, a barrier, a new schema.
+// message is one of: rows, a barrier, a new schema, the begin of a catch-up.
 type message struct {
 	batch  *sharedBatch
 	groups []group
 	epoch  *Pending
 	gen    *generation
+	catch  *catchUp
 }
 
 // group is the rows of a batch that go to one bucket.
@@ -65,6 +67,8 @@ func (s *shard) run() {
 				s.barrier(m.epoch)
 			case m.gen != nil:
 				s.use(m.gen)
+			case m.catch != nil:
+				s.catch = m.catch
 			default:
 				s.append(m.batch, m.groups)
 				m.batch.release()
@@ -156,7 +160,7 @@ func (s *shard) sealLargest() {
 		}
 		p.Queue()
 		target -= p.Bytes()
-		s.w.submit(&spillJob{s.w, s.gen, b, p})
+		s.w.submit(&spillJob{s.w, s.gen, b, p, s.catch})
 	}
 	clear(s.largest)
 	s.publish()
@@ -171,9 +175,9 @@ func (s *shard) barrier(e *Pending) {
 			continue // the writer was closed while the first row waited for memory
 		}
 		e.pending.Add(1)
-		s.w.submit(&flushJob{s.w, s.gen, e, b, sealed})
+		s.w.submit(&flushJob{s.w, s.gen, e, b, sealed, s.catch})
 	}
-	s.dirty = s.dirty[:0]
+	s.dirty, s.catch = s.dirty[:0], nil
 	s.publish()
 	e.release()
 }

@@ -21,25 +21,26 @@ import (
 // Writer writes rows to one table. Its methods may be called from several goroutines, but they work one after the other:
 // rows come in the order of the calls of Write. Stats and Err wait for nobody.
 type Writer struct {
-	table     *table.Table
-	cfg       Config
-	committer committer
-	force     bool        // commit.force-create-snapshot
-	budget    *lsm.Budget // of this table
-	spill     *lsm.SpillStore
-	pool      *Pool
-	ownPool   bool
-	shards    []*shard
-	counters  counters
-	ctx       context.Context // of everything in the background; ended by Close
-	cancel    context.CancelCauseFunc
-	running   sync.WaitGroup // shards
-	jobs      sync.WaitGroup // in the pool
-	commits   sync.WaitGroup // the committer
-	detach    func()
-	spare     chan *sharedBatch
-	inFlight  atomic.Int64 // batches that shards have not copied yet
-	failure   atomic.Pointer[error]
+	table      *table.Table
+	cfg        Config
+	committer  committer
+	force      bool        // commit.force-create-snapshot
+	budget     *lsm.Budget // of this table
+	spill      *lsm.SpillStore
+	catchSpill *lsm.SpillStore // guarded by mu; made by the first CatchUp
+	pool       *Pool
+	ownPool    bool
+	shards     []*shard
+	counters   counters
+	ctx        context.Context // of everything in the background; ended by Close
+	cancel     context.CancelCauseFunc
+	running    sync.WaitGroup // shards
+	jobs       sync.WaitGroup // in the pool
+	commits    sync.WaitGroup // the committer
+	detach     func()
+	spare      chan *sharedBatch
+	inFlight   atomic.Int64 // batches that shards have not copied yet
+	failure    atomic.Pointer[error]
 
 	checkpoints chan *checkpoint // to the committer
 	slots       chan struct{}    // one for each checkpoint that is not committed yet
@@ -401,8 +402,10 @@ func (w *Writer) Close(ctx context.Context) error {
 		w.remove(messages)
 	}
 	w.detach()
-	if w.spill != nil {
-		_ = w.spill.Close() // scratch
+	for _, s := range []*lsm.SpillStore{w.spill, w.catchSpill} {
+		if s != nil {
+			_ = s.Close() // scratch
+		}
 	}
 	return w.Err()
 }
