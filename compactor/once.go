@@ -157,8 +157,8 @@ func (l *tableLoop) runOnce(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-	l.x.dispatch.forget(l)
 	if l.once.abort {
+		l.x.dispatch.forget(l)
 		l.cancelJobs()
 		l.awaitJobs()
 		l.abandon()

@@ -293,6 +293,7 @@ func (l *tableLoop) awaitJobs() {
 
 // drain ends a loop whose session stops: what jobs still bring is committed, as long as there is time.
 func (l *tableLoop) drain() {
+	l.x.dispatch.forget(l) // or a worker takes a job yet, whose files nobody would look after
 	l.awaitJobs()
 	for (l.unresolved != nil || len(l.pending) > 0) && l.x.hard.Err() == nil {
 		l.commitRound(l.x.hard)
