@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,14 +84,13 @@ func TestAnUnknownOutcomeDeletesNothing(t *testing.T) {
 			w.write("db.a", "d1", 0, 60, 6, false)
 			faulty := faultfs.New(w.fsys, nil)
 			faulty.FailWith(fs.ErrTransient)
-			published := false
+			var published atomic.Bool
 			until := time.Now().Add(10 * time.Minute)
 			faulty.Set(func(c faultfs.Call) faultfs.How {
-				if published && time.Now().Before(until) && strings.Contains(c.Path, "/snapshot") {
+				if published.Load() && time.Now().Before(until) && strings.Contains(c.Path, "/snapshot") {
 					return faultfs.Before
 				}
-				if c.Op == faultfs.OpPublish && !published {
-					published = true
+				if c.Op == faultfs.OpPublish && !published.Swap(true) {
 					return how
 				}
 				return faultfs.OK
@@ -98,7 +98,7 @@ func TestAnUnknownOutcomeDeletesNothing(t *testing.T) {
 			s := w.service(compactor.Config{}, &faultyTables{w.tables, faulty})
 			stop := running(t, s)
 			time.Sleep(5 * time.Minute)
-			require.True(t, published)
+			require.True(t, published.Load())
 			w.check(true)
 			if stopped {
 				stop()
