@@ -117,7 +117,7 @@ func TestATableThatIsLostSightOfAndSeenAgain(t *testing.T) {
 			w.write("db.a", "d1", 0, 30, 8, false)
 			time.Sleep(time.Minute)
 			require.LessOrEqual(t, w.maxRuns("db.a"), 5)
-			require.EqualValues(t, 1, statsOf(t, s, "db.a").Commits)
+			require.Positive(t, statsOf(t, s, "db.a").Commits)
 			w.tables.set()
 			time.Sleep(time.Minute)
 			require.Empty(t, s.Stats().Tables)
