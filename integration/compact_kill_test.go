@@ -58,7 +58,8 @@ func TestCompactorKilled(t *testing.T) {
 	for range kills(t, 8) {
 		before := compactions(x)
 		p := x.Compactor("compact")
-		time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond) // the random moment
+		p.Until(30*time.Second, "the start", func() bool { return strings.Contains(p.Output(), "msg=started") })
+		time.Sleep(time.Duration(rng.IntN(700)) * time.Millisecond) // the random moment
 		p.Kill()
 		x.RequireIntact()
 		if compactions(x) > before {
