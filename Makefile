@@ -47,7 +47,7 @@ fuzz: ## run each fuzz test for FUZZTIME (10s)
 PAIR       ?=
 ROUNDS     ?= 3
 BENCHFLAGS ?=
-bench: ## compare our writer with Java Paimon's; PAIR= selects, ROUNDS= and BENCHFLAGS= adjust
+bench: ## compare our writer and compactor with Java Paimon's; PAIR= selects, ROUNDS= and BENCHFLAGS= adjust
 	@[ -n "$$PAIMON_GO_ORACLE" ] || PAIMON_GO_MYSQL_ADDR=unused PAIMON_GO_MARIADB_ADDR=unused integration/setup.sh
 	$(GO) build -trimpath -o build/bench ./integration/bench
 	@PAIMON_GO_ORACLE="$${PAIMON_GO_ORACLE:-$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}/oracle/oracle}" \

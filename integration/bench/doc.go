@@ -1,9 +1,14 @@
-// Bench compares the writer package with Java Paimon's StreamTableWrite on the same generated rows.
+// Bench compares the writer package with Java Paimon's StreamTableWrite on the same generated rows, and the compactor
+// package with Java Paimon's dedicated compaction on the same table.
 //
-// Each run is a process of its own: this program again for ours, `oracle bench-write` (integration/java) for Java. Both
-// generate the rows of the guide's table inside the measured loop, hand them to the writer, commit at the same intervals,
-// and tell the processor time (user and system, of all threads) between the opening of the table and the end of the last
-// commit, the time on the clock, and their peak resident set. What the generator takes is measured alone, in the same
-// round, and subtracted. The sides alternate, so that a neighbour's load meets both. Every table is read back and compared
-// with what the generator says must be in it.
+// Each run is a process of its own: this program again for ours, `oracle bench-write` or `bench-compact` (integration/java)
+// for Java. It tells the processor time (user and system, of all threads) between the opening of the table and the end of
+// the last commit, the time on the clock, and its peak resident set. The sides alternate, so that a neighbour's load meets
+// both. Every table is read back and compared with what the generator says must be in it.
+//
+// Writers generate the rows of the guide's table inside the measured loop and commit at the same intervals. What the
+// generator takes is measured alone, in the same round, and subtracted.
+//
+// Compactions get copies of one table, which our writer makes before: full ones 20 overlapping files in level 0 of each
+// bucket, minor ones the same beside larger files in the max level.
 package main
