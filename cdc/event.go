@@ -15,6 +15,9 @@ type Event struct {
 	Rows *row.Batch
 	// Snapshot says that Rows come from the initial read of the table, not from the log.
 	Snapshot bool
+	// CatchUp says that Rows come from a part of the log that the initial read has met too: a row that was read later may
+	// contain them. CaughtUp says that this is the last such event; it has a position.
+	CatchUp, CaughtUp bool
 	// Changes are schema changes to make before any later row; the source gives no further event until Retarget.
 	Changes []table.SchemaChange
 	// Statement is the DDL behind Changes, for logs.

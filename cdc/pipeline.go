@@ -25,6 +25,8 @@ type TableWriter interface {
 	Checkpoint(ctx context.Context, id int64, props map[string]string) error
 	// Alter writes what came before under the old schema and then changes the table.
 	Alter(ctx context.Context, changes ...table.SchemaChange) error
+	// CatchUp says that the rows until the next Checkpoint may be in the table already (Event.CatchUp).
+	CatchUp(ctx context.Context) error
 	// Wait returns when every checkpoint taken so far is committed.
 	Wait(ctx context.Context) error
 	// Err returns the error that ended the writer, a commit in the background that failed say, and nil while it works.
@@ -71,6 +73,9 @@ type Pipeline struct {
 	open     bool     // something came after pos
 	dirty    bool     // rows came since the last checkpoint
 	quiet    int      // ticks since then
+	catching bool     // rows since the last checkpoint are a catch-up, since began
+	behind   bool     // and more of it is to come
+	began    time.Time
 	tick     time.Time
 	stopping context.Context // ends when a stop is asked for
 	grace    context.Context // ends a while later
@@ -82,6 +87,10 @@ const quietTicks = 4
 // stopGrace bounds how long a stop waits for the end of the transaction under way. Leaving that out is safe: it is read
 // again at the next start.
 const stopGrace = 10 * time.Second
+
+// catchUpTime bounds how long checkpoints are put off while the source catches up with its initial read. Each of them makes the
+// writer read what the table has, so one is best; but what is not committed is read again after a crash.
+const catchUpTime = 5 * time.Minute
 
 // NewPipeline returns a pipeline that is ready to run.
 func NewPipeline(c Config) *Pipeline {
@@ -112,6 +121,9 @@ func (p *Pipeline) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 		if err := p.Writer.Err(); err != nil {
 			return err // a failed commit must not stay unnoticed until the next row comes
+		}
+		if p.catching && p.behind && !ended && time.Since(p.began) < catchUpTime {
+			continue
 		}
 		if err := p.checkpoint(ctx, ended); err != nil {
 			return err
@@ -205,7 +217,13 @@ func (p *Pipeline) untilTick(ctx context.Context) (bool, error) {
 
 // handle takes one event to the writer.
 func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
+	p.behind = ev.CatchUp && !ev.CaughtUp
 	if ev.Rows != nil && ev.Rows.N > 0 {
+		if ev.CatchUp && !p.catching {
+			if err := p.catchUp(ctx); err != nil {
+				return errWriter{err}
+			}
+		}
 		if err := p.Writer.Write(ctx, ev.Rows); err != nil {
 			return errWriter{err}
 		}
@@ -220,6 +238,11 @@ func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
 		p.Metrics.SourceMillis.Store(ev.At.UnixMilli())
 	}
 	if len(ev.Changes) > 0 {
+		if p.catching && !p.open { // rows of both schemas are not held against the same state of the table
+			if err := p.checkpoint(ctx, false); err != nil {
+				return errWriter{err}
+			}
+		}
 		p.open = true
 		p.Log.Info("schema change", "statement", ev.Statement, "changes", len(ev.Changes))
 		if err := p.Writer.Alter(ctx, ev.Changes...); err != nil {
@@ -233,6 +256,20 @@ func (p *Pipeline) handle(ctx context.Context, ev *Event) error {
 	if ev.Pos != nil {
 		p.pos, p.open = ev.Pos, false
 	}
+	return nil
+}
+
+// catchUp commits what came before and begins a catch-up.
+func (p *Pipeline) catchUp(ctx context.Context) error {
+	if p.dirty {
+		if err := p.checkpoint(ctx, false); err != nil {
+			return err
+		}
+	}
+	if err := p.Writer.CatchUp(ctx); err != nil {
+		return err
+	}
+	p.catching, p.began = true, time.Now()
 	return nil
 }
 
@@ -251,7 +288,7 @@ func (p *Pipeline) checkpoint(ctx context.Context, last bool) error {
 		}
 		p.Metrics.Checkpoints.Add(1)
 		p.id++
-		p.dirty, p.saved, p.quiet = false, p.pos, 0
+		p.dirty, p.saved, p.quiet, p.catching = false, p.pos, 0, false
 		return nil
 	}
 	if p.quiet++; p.SavePosition == nil || (p.quiet < quietTicks && !last) {

@@ -100,6 +100,7 @@ func (w *recorder) Err() error {
 func (w *recorder) Alter(_ context.Context, c ...table.SchemaChange) error {
 	return w.note("alter %d", len(c))
 }
+func (w *recorder) CatchUp(context.Context) error { return w.note("catch up") }
 func (w *recorder) Wait(context.Context) error { return w.note("wait") }
 
 func rowsOf(n int) *row.Batch { return &row.Batch{N: n} }
@@ -204,6 +205,35 @@ func TestPipelineAppliesSchemaChanges(t *testing.T) {
 		step{after: at(.4), err: io.EOF})
 	require.NoError(t, err)
 	require.Equal(t, []string{"retarget 3", "write 1", "alter 2", "retarget 4", "write 2", "checkpoint 7 at b", "wait"}, log)
+}
+
+// What the initial read has met already is written after all of the read is committed, and committed once it is over.
+func TestPipelineCatchesUpInOneCheckpoint(t *testing.T) {
+	log, err := play(t, &recorder{}, 0,
+		step{after: at(.1), ev: Event{Rows: rowsOf(1), Snapshot: true, Pos: pos("a")}},
+		step{after: at(.2), ev: Event{Pos: pos("b")}},
+		step{after: at(.3), ev: Event{Rows: rowsOf(2), CatchUp: true, Pos: pos("c")}},
+		step{after: at(2.5), ev: Event{Rows: rowsOf(3), CatchUp: true}},
+		step{after: at(2.6), ev: Event{Rows: rowsOf(4), CatchUp: true, CaughtUp: true, Pos: pos("d")}},
+		step{after: at(2.7), ev: Event{Rows: rowsOf(5), Pos: pos("e")}},
+		step{after: at(4.5), ev: Event{Rows: rowsOf(6), Pos: pos("f")}},
+		step{after: at(4.6), err: io.EOF})
+	require.NoError(t, err)
+	require.Equal(t, []string{"retarget 3", "write 1", "checkpoint 7 at b", "catch up", "write 2", "write 3", "write 4", "write 5",
+		"checkpoint 8 at e", "write 6", "checkpoint 9 at f", "wait"}, log)
+}
+
+// A stop, a change of the schema and a long time end the epoch of a catch-up before it is over; the rest is another one.
+func TestPipelineCatchesUpInParts(t *testing.T) {
+	log, err := play(t, &recorder{}, at(400),
+		step{after: at(.1), ev: Event{Rows: rowsOf(1), CatchUp: true, Pos: pos("a")}},
+		step{after: at(.2), ev: Event{Changes: make([]table.SchemaChange, 1), CatchUp: true}},
+		step{after: at(.3), ev: Event{Rows: rowsOf(2), CatchUp: true, Pos: pos("b")}},
+		step{after: at(305), ev: Event{Rows: rowsOf(3), CatchUp: true, Pos: pos("c")}},
+		step{after: at(500), ev: Event{Rows: rowsOf(4), CatchUp: true, Pos: pos("d")}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"retarget 3", "catch up", "write 1", "checkpoint 7 at a", "alter 1", "retarget 4", "catch up", "write 2",
+		"checkpoint 8 at b", "catch up", "write 3", "checkpoint 9 at c", "wait"}, log)
 }
 
 func TestPipelineCommitsWhatCameBeforeAnErrorOfTheSource(t *testing.T) {

@@ -22,12 +22,23 @@ type Position struct {
 	Since int64 `json:"since,omitempty"`
 	// Snapshot is the progress of the initial read, nil once it is over. The log is read from this position after it.
 	Snapshot *Progress `json:"snapshot,omitempty"`
+	// CatchUp is where the log was when the initial read ended, nil once that is reached: up to there the rows that were read
+	// may contain what the log says.
+	CatchUp *LogEnd `json:"catch_up,omitempty"`
 	// Columns and Key are the source's columns, in the order of row images, and primary key at this point of the log: what
 	// later statements change, and what rows are read by where the log doesn't name its columns.
 	Columns []SavedColumn `json:"columns,omitempty"`
 	Key     []string      `json:"key,omitempty"`
 
 	text func() string // makes GTID late: most positions are never stored
+}
+
+// LogEnd is the end of a server's log at some time.
+type LogEnd struct {
+	ServerUUID string `json:"server_uuid,omitempty"`
+	File       string `json:"file"`
+	Pos        uint64 `json:"pos"`
+	GTID       string `json:"gtid,omitempty"`
 }
 
 // SavedColumn is a column of a saved position.

@@ -43,6 +43,8 @@ type Source struct {
 	ignored                               [256]atomic.Int64 // events without effect, by their type
 	zeroDates, invalidChars, timesChanged atomic.Int64      // values that needed a policy
 
+	markCatchUp bool // MarkCatchUp
+
 	// Only Next and Retarget use these.
 	snap     *snapshotReader
 	progress *Progress
@@ -50,6 +52,7 @@ type Source struct {
 	plan     background[[]Range]
 	end      background[*Position]
 	from     *Position // where the log is read from after the initial read
+	catchUp  *LogEnd   // up to where that meets what was read; nil: it is behind
 	last     *row.Batch
 	stream   *stream
 	ctx      context.Context // of the background goroutines
@@ -239,9 +242,13 @@ func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
 		if err := s.endAfterRead(ctx); err != nil {
 			return nil, err
 		}
+		end, err := s.catchUpEnd(ctx)
+		if err != nil {
+			return nil, err
+		}
 		s.progress = nil
 		p := *s.from
-		p.Snapshot = nil
+		p.Snapshot, p.CatchUp = nil, end
 		s.from = &p
 		return &cdc.Event{Pos: &p}, nil
 	}
@@ -253,7 +260,7 @@ func (s *Source) Next(ctx context.Context) (*cdc.Event, error) {
 			return nil, err
 		}
 	}
-	return s.stream.hand.next(ctx, s.stream.position)
+	return s.nextOfLog(ctx)
 }
 
 // nextPage gives the next rows of the initial read; nil after the last.
@@ -371,6 +378,7 @@ func (s *Source) startStream() error {
 		st.skipUntil, from.pos = s.from.Pos, 4
 	}
 	st.skipFile = s.from.File
+	s.catchUp = s.from.CatchUp
 	if s.resume == nil && s.cfg.Startup == StartTimestamp {
 		st.skipBefore = time.UnixMilli(s.cfg.StartMillis)
 	}

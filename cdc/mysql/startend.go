@@ -31,15 +31,7 @@ func (s *Source) endAfterRead(ctx context.Context) error {
 		s.log.Warn("the server has no binary log, or doesn't tell where it ends (REPLICATION CLIENT): rows that changed while the table was read may be of different times")
 		return s.endAt(s.from)
 	}
-	end, err := s.end.wait(ctx, s, func(ctx context.Context) (*Position, error) {
-		c, srv, err := connectAny(ctx, s.cfg, s.server.addr, s.log)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		defer interruptOn(ctx, c)()
-		return logEnd(c, srv)
-	})
+	end, err := s.end.wait(ctx, s, s.findEnd)
 	if err != nil {
 		return err
 	}

@@ -170,6 +170,9 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 		return err
 	}
 	j.table = t
+	if t.Options().Enum(table.KeyChangelogProducer) == "input" {
+		j.src.MarkCatchUp()
+	}
 	if err := j.warnOfOldRows(ctx); err != nil {
 		return err
 	}
