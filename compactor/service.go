@@ -12,7 +12,7 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// Service compacts tables. Use New.
+// Service compacts tables. Use New. One call of Run or Once at a time; Plan, Explain and Stats may be called beside it.
 type Service struct {
 	cfg    Config
 	tables Tables
