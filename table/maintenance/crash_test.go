@@ -139,7 +139,7 @@ func TestAStorageThatFailsLosesNothing(t *testing.T) {
 		undisturbed := base.clone()
 		require.NoError(t, task(undisturbed.ctx, undisturbed.table))
 		needs := undisturbed.needs()
-		for range 40 {
+		for range 25 {
 			w := base.clone()
 			faulty := faultfs.New(w.fs, nil)
 			faulty.FailWith(fs.ErrTransient)

@@ -34,7 +34,7 @@ func TestNothingThatIsNeededIsRemoved(t *testing.T) {
 	names := slices.Sorted(maps.Keys(variants))
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.Uint64().Draw(t, "seed"), variants[rapid.SampledFrom(names).Draw(t, "variant")])
-		for range 40 {
+		for range 32 {
 			w.step(rapid.IntRange(0, 21).Draw(t, "step"))
 		}
 		w.clean()

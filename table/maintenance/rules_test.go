@@ -319,9 +319,12 @@ func TestMaintainerDoesAllInOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, tags, 3)
 		require.Equal(t, 5*time.Hour, tags[0].Retained)
-		time.Sleep(9 * time.Hour)
-		_, err = m.Run(w.ctx, nil)
-		require.NoError(t, err)
+		// The drop of the last partitions makes a snapshot that gets a tag, which then expires.
+		for range 4 {
+			time.Sleep(9 * time.Hour)
+			_, err = m.Run(w.ctx, nil)
+			require.NoError(t, err)
+		}
 		tags, err = w.table.Tags(w.ctx)
 		require.NoError(t, err)
 		require.Empty(t, tags)
