@@ -26,7 +26,7 @@ func every() int {
 	if testing.Short() {
 		return 13
 	}
-	return 4
+	return 6
 }
 
 var hows = map[string]faultfs.How{"before": faultfs.Before, "lost": faultfs.Lost, "replyLost": faultfs.ReplyLost, "torn": faultfs.Torn}

@@ -36,9 +36,9 @@ func newUpkeep(t *table.Table, user string) compactor.Maintainer {
 // TestModel plays a writer, services that come and go, expiry, schema changes and failing storage, and compares the table
 // with a map all the time.
 func TestModel(t *testing.T) {
-	seeds := 25
+	seeds := 12
 	if testing.Short() {
-		seeds = 5
+		seeds = 4
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
