@@ -73,7 +73,7 @@ func TestJavaWritesAndWeCompact(t *testing.T) {
 	sort.Strings(want)
 	x.RequireRows(want)
 	x.RequirePython(want)
-	x.RequireClean()
+	x.RequireCleanFiles()
 	require.Empty(t, leftByUs(x))
 }
 
