@@ -3,6 +3,7 @@
 package lsm
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -39,6 +40,16 @@ var (
 // smallDecimals and the like have few digits, so that what is computed from them is exact.
 func smallDecimals(r *rand.Rand, c *row.Column) {
 	c.AppendDecimal(row.Int128FromInt64(int64(r.IntN(100)) - 50))
+}
+
+// hllSketch appends an HLL sketch with a list of a few values; with more of them it is soon another form.
+func hllSketch(r *rand.Rand, c *row.Column, lgK byte) {
+	n := 1 + r.IntN(7)
+	text := []byte{2, 1, 7, lgK, 3, 8, byte(n), 0}
+	for range n {
+		text = binary.LittleEndian.AppendUint32(text, r.Uint32()|1<<26)
+	}
+	c.AppendBytes(text)
 }
 
 func all(lists ...[][2]string) (out [][2]string) {
@@ -157,12 +168,17 @@ func mergeCases() []mergeCase {
 		text, _ := b.ToBytes()
 		c.AppendBytes(text)
 	}}
+	sketches := aggregationCase("hll sketches", "hll_sketch", adds, [][2]string{{"x", "BYTES"}, {"y", "BYTES"}}, nil)
+	sketches.values = map[string]func(*rand.Rand, *row.Column){
+		"x": func(r *rand.Rand, c *row.Column) { hllSketch(r, c, 6) },
+		"y": func(r *rand.Rand, c *row.Column) { hllSketch(r, c, 12) },
+	}
 	small := aggregationCase("decimals", "sum", changes, decimals, nil)
 	small.values = map[string]func(*rand.Rand, *row.Column){}
 	for _, f := range decimals {
 		small.values[f[0]] = smallDecimals
 	}
-	return append(cases, ignored, distinct, keyed, limited, partial, divided, bitmaps, small)
+	return append(cases, ignored, distinct, keyed, limited, partial, divided, bitmaps, sketches, small)
 }
 
 func (c *mergeCase) rowFields(types func(string) row.Type) []row.Field {

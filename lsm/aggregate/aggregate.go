@@ -88,19 +88,14 @@ var makers = map[string]func(t *row.Type, p params) (Func, error){
 	"rbm32":                  newBitmap32,
 	"rbm64":                  newBitmap64,
 	"theta_sketch":           newTheta,
+	"hll_sketch":             newHll,
 	PrimaryKey:               func(*row.Type, params) (Func, error) { return primaryKey{}, nil },
 }
-
-// later are functions of Paimon that this program doesn't have.
-var later = []string{"hll_sketch"}
 
 // CheckName tells whether there is a function of a name; key is the option that names it.
 func CheckName(name, key string) error {
 	if _, ok := makers[name]; ok {
 		return nil
-	}
-	if slices.Contains(later, name) {
-		return fmt.Errorf("%w: %s is %s, a function that is not supported here", table.ErrOption, key, name)
 	}
 	var names []string
 	for n := range makers {

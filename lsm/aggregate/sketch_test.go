@@ -116,7 +116,7 @@ func TestDamagedSketchesAreErrors(t *testing.T) {
 			_, _ = union(t, sketchLine{function: l.function, a: bad, b: l.b})
 		}
 	}
-	for _, function := range []string{"rbm32", "rbm64", "theta_sketch"} {
+	for _, function := range []string{"rbm32", "rbm64", "theta_sketch", "hll_sketch"} {
 		_, err := union(t, sketchLine{function: function, a: []byte("this is no sketch"), b: []byte("nor is this one")})
 		require.ErrorContains(t, err, "column c: function "+function)
 	}
