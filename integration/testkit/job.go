@@ -268,7 +268,7 @@ func requireRows(t testing.TB, who string, want, got []string) {
 		}
 		return b.String()
 	}
-	t.Fatalf("%s reads %d rows where MySQL has %d: %d are missing%s\n%d are too many or different%s", who, len(got), len(want), len(missing), show(missing), len(extra), show(extra))
+	t.Fatalf("%s reads %d rows where there are %d: %d are missing%s\n%d are too many or different%s", who, len(got), len(want), len(missing), show(missing), len(extra), show(extra))
 }
 
 // Appended is the sum of the records that the commits of a job's snapshots added, and the number of commits.
