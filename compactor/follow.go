@@ -53,7 +53,6 @@ func (st *tableState) follow(ctx context.Context, t *table.Table, thorough bool)
 	}
 	f, err := st.followTo(ctx, t, latest)
 	if errors.Is(err, errDiverged) || errors.Is(err, fs.ErrNotExist) {
-		st.distrust() // half a delta may have been applied
 		return st.list(ctx, t)
 	}
 	return f, err

@@ -257,10 +257,12 @@ func (l *tableLoop) pace(f followed, now time.Time) {
 	}
 }
 
-// refuse leaves the table alone, looks again now and then, and says so once.
+// refuse leaves the table alone, looks again now and then, and says so once. What jobs bring back of it is dropped: it was made
+// for a table of another kind.
 func (l *tableLoop) refuse(err error, now time.Time) error {
-	l.t, l.st = nil, nil
 	l.x.dispatch.forget(l)
+	l.dropWork()
+	l.t = nil
 	l.pollAt = now.Add(reopenEvery * l.x.cfg.Interval)
 	if text := err.Error(); text != l.refused {
 		l.refused = text

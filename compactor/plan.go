@@ -2,6 +2,7 @@ package compactor
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/paimon-go/paimon-go/lsm"
@@ -30,6 +31,7 @@ func (l *tableLoop) plan(now time.Time) {
 		return
 	}
 	full := l.fullDue()
+	maps.DeleteFunc(l.wanted, func(k bucketKey, _ time.Time) bool { return l.st.buckets[k] == nil })
 	var wanted []*candidate
 	for k, b := range l.st.buckets {
 		if taken[k] {
@@ -162,6 +164,7 @@ func (l *tableLoop) broken(b *bucket, err error) {
 	l.stats.failed(err)
 	if l.once != nil {
 		l.once.fail(err)
+		b.givenUp = true
 	}
 	if b.failed == 0 {
 		l.log.Error("a bucket can't be compacted", "error", err)

@@ -102,11 +102,12 @@ func (d deltas) add(e *table.Entry) {
 // errDiverged is what apply says when a delta isn't one of the known state.
 var errDiverged = fmt.Errorf("%w: what is known of the files is not what the snapshot goes on from", table.ErrConflict)
 
-// apply makes the changes of the snapshot s. After an error the state is of no use.
+// apply makes the changes of the snapshot s. After an error the next look lists everything.
 func (st *tableState) apply(s *table.Snapshot, changes deltas) (appended int64, err error) {
 	for k, d := range changes {
 		n, err := st.change(s, k, d)
 		if err != nil {
+			st.distrust() // some of the changes have been made
 			return 0, err
 		}
 		appended += n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,6 +203,9 @@ func (l *tableLoop) collect() {
 			if b := l.st.buckets[f.c.key]; b != nil {
 				b.picked, b.changed, b.full = nil, false, true
 			}
+		case l.t == nil: // refused meanwhile
+			f.remove(l.x.hard)
+			l.settle(f, false)
 		default:
 			if len(l.pending) == 0 {
 				l.pendingAt = time.Now()
@@ -316,4 +320,17 @@ func (l *tableLoop) abandon() {
 		}
 	}
 	l.pending, l.unresolved = nil, nil
+}
+
+// dropWork forgets what is known of the table and what jobs have brought back.
+func (l *tableLoop) dropWork() {
+	jobs := slices.Concat(l.pending, l.committed)
+	if l.unresolved != nil {
+		jobs = append(jobs, l.unresolved.jobs...)
+	}
+	l.abandon()
+	l.committed, l.st = nil, newTableState()
+	for _, f := range jobs {
+		l.settle(f, false)
+	}
 }
