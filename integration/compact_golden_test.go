@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/integration/testkit"
-	"github.com/paimon-go/paimon-go/table"
 )
 
 // refusedGoldens are the golden tables that paimon-go-compact must leave alone, with what its message must name. All others it
@@ -169,14 +168,4 @@ func setting(t *testing.T, variable string, n int) int {
 		require.NoError(t, err)
 	}
 	return n
-}
-
-// levelsOf are the levels of files, for messages.
-func levelsOf(files []table.DataFile) []int {
-	var out []int
-	for i := range files {
-		out = append(out, files[i].Level)
-	}
-	sort.Ints(out)
-	return out
 }
