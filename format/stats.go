@@ -21,6 +21,7 @@ type ColumnStats struct {
 type StatsMode struct {
 	kind statsKind
 	n    int
+	low  bool // of a DECIMAL only the low 32 bits are stored
 }
 
 type statsKind uint8
@@ -78,7 +79,8 @@ func (m StatsMode) String() string {
 
 // StatsModesOf returns the modes as they apply to files of a format. Java takes the statistics of Parquet files from their
 // footers, where nested columns have none at all and timestamps above microseconds no bounds; those of the other formats
-// it collects itself and so counts the nulls of every column.
+// it collects itself and so counts the nulls of every column. A Parquet file has the low 32 bits of a DECIMAL of up to 9
+// digits, and so have its bounds: the sum of a column may have more, in Java too.
 func StatsModesOf(formatID string, t *row.Type, modes []StatsMode) []StatsMode {
 	out := append([]StatsMode(nil), modes...)
 	if formatID != "parquet" {
@@ -92,6 +94,8 @@ func StatsModesOf(formatID string, t *row.Type, modes []StatsMode) []StatsMode {
 			if out[i].kind > statsCounts {
 				out[i] = StatsCounts
 			}
+		case row.StoreI64:
+			out[i].low = t.Fields[i].Type.Root == row.Decimal && t.Fields[i].Type.Precision <= 9
 		}
 	}
 	return out
@@ -123,8 +127,8 @@ func (s *StatsCollector) Collect(b *row.Batch) { s.CollectRange(b, 0, b.N) }
 // CollectRange adds the rows from to to of b.
 func (s *StatsCollector) CollectRange(b *row.Batch, from, to int) {
 	for i := range s.cols {
-		if m := s.modes[i].kind; m != statsNone && from < to {
-			s.cols[i].collect(&b.Cols[i], from, to, m != statsCounts)
+		if m := s.modes[i]; m.kind != statsNone && from < to {
+			s.cols[i].collect(&b.Cols[i], from, to, m)
 		}
 	}
 }

@@ -22,33 +22,37 @@ type columnCollector struct {
 }
 
 // collect adds rows from to to of c.
-func (s *columnCollector) collect(c *row.Column, from, to int, bounds bool) {
+func (s *columnCollector) collect(c *row.Column, from, to int, m StatsMode) {
 	nulls := c.Nulls.Count(to) - c.Nulls.Count(from)
 	s.nulls += int64(nulls)
-	if !bounds {
+	if m.kind == statsCounts {
 		return
 	}
 	if nulls == 0 {
-		s.values(c, from, to)
+		s.values(c, from, to, m.low)
 		return
 	}
 	for from < to {
 		if from = c.Nulls.Next(from, to, false); from < to {
 			end := c.Nulls.Next(from, to, true)
-			s.values(c, from, end)
+			s.values(c, from, end, m.low)
 			from = end
 		}
 	}
 }
 
-// values adds rows from to to, none of which is null. from is below to.
-func (s *columnCollector) values(c *row.Column, from, to int) {
+// values adds rows from to to, none of which is null. from is below to. With low, only the low 32 bits of integers count.
+func (s *columnCollector) values(c *row.Column, from, to int, low bool) {
 	switch c.Type.Store() {
 	case row.StoreI32:
 		lo, hi := minMax(c.I32[from:to])
 		s.ints(int64(lo), int64(hi))
 	case row.StoreI64:
-		s.ints(minMax(c.I64[from:to]))
+		lo, hi := minMax(c.I64[from:to])
+		if low && (lo < math.MinInt32 || hi > math.MaxInt32) {
+			lo, hi = minMaxLow(c.I64[from:to])
+		}
+		s.ints(lo, hi)
 	case row.StoreF32:
 		lo, hi := minMaxFloat(c.F32[from:to])
 		s.floats(float64(lo), float64(hi))
@@ -72,6 +76,15 @@ func (s *columnCollector) values(c *row.Column, from, to int) {
 func minMax[T int32 | int64](vs []T) (lo, hi T) {
 	lo, hi = vs[0], vs[0]
 	for _, v := range vs {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	return lo, hi
+}
+
+func minMaxLow(vs []int64) (lo, hi int64) {
+	lo, hi = math.MaxInt32, math.MinInt32
+	for _, v := range vs {
+		v = int64(int32(v))
 		lo, hi = min(lo, v), max(hi, v)
 	}
 	return lo, hi

@@ -98,6 +98,20 @@ func TestStatsModesOfParquetLeaveOutWhatFootersLack(t *testing.T) {
 	require.Equal(t, []StatsMode{StatsFull, StatsNone, StatsCounts}, StatsModesOf("parquet", &rt, modes))
 }
 
+func TestStatsOfSmallDecimalsInParquetAreOfWhatIsStored(t *testing.T) {
+	rt := row.NewRow(row.Field{Name: "a", Type: row.Type{Root: row.Decimal, Precision: 9}})
+	for formatID, want := range map[string][]int64{"parquet": {-1294967296, 7}, "avro": {7, 3000000000}} {
+		s := NewStatsCollector(&rt, StatsModesOf(formatID, &rt, []StatsMode{StatsFull}))
+		b := row.NewBatch(&rt)
+		for _, v := range []int64{7, 3000000000} {
+			b.Cols[0].AppendI64(v)
+			b.EndRow(row.Insert)
+		}
+		s.Collect(b)
+		require.Equal(t, want, s.Result()[0].Bounds.I64, formatID)
+	}
+}
+
 // TestStringBoundsHold checks that truncated bounds enclose every value and are not longer than asked.
 func TestStringBoundsHold(t *testing.T) {
 	rt := row.NewRow(row.Field{Name: "a", Type: row.Type{Root: row.VarChar, Length: row.MaxLength, Nullable: true}})

@@ -59,7 +59,8 @@ func (s *stager) stage(c *row.Column, from, to int, idx []int32) (v values) {
 		}
 	case pBoolean, pInt32:
 		switch {
-		case store == row.StoreI64: // a DECIMAL of up to 9 digits
+		case store == row.StoreI64:
+			// A DECIMAL of up to 9 digits. The sum of a column may have more than 32 bits; Java keeps the low ones too.
 			s.i32 = resize(s.i32, v.n)
 			for i := range s.i32 {
 				s.i32[i] = int32(c.I64[at(idx, from, i)])
