@@ -146,11 +146,15 @@ type expireTagsArgs struct {
 
 // Run removes tags whose time is over.
 func (a *expireTagsArgs) Run(ctx context.Context, env *environment) error {
+	limit, err := a.limit()
+	if err != nil {
+		return err
+	}
 	t, err := a.table(ctx, env)
 	if err != nil {
 		return err
 	}
-	r, err := maintenance.ExpireTags(ctx, t, a.DryRun)
+	r, err := maintenance.ExpireTags(ctx, t, a.DryRun, limit)
 	return a.report(env.stdout, t.Path(), &r, err)
 }
 

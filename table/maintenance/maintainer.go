@@ -44,7 +44,7 @@ func (m *Maintainer) Run(ctx context.Context, _ *table.Snapshot) (Report, error)
 	var errs []error
 	for i, step := range []func(context.Context) (Report, error){
 		m.createTags,
-		func(ctx context.Context) (Report, error) { return expireTags(ctx, m.t, false, m.limit) },
+		func(ctx context.Context) (Report, error) { return ExpireTags(ctx, m.t, false, m.limit) },
 		m.expirePartitions,
 		func(ctx context.Context) (Report, error) { return ExpireConsumers(ctx, m.t, false) },
 		func(ctx context.Context) (Report, error) {

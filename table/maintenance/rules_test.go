@@ -337,6 +337,24 @@ func TestMaintainerDoesAllInOrder(t *testing.T) {
 	})
 }
 
+// TestDeletingATagAmidSnapshotsKeepsFiles: when the tag's snapshot is gone while earlier ones are there, as after a rollback
+// to another history, what comes after the tag can't be told.
+func TestDeletingATagAmidSnapshotsKeepsFiles(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	for range 6 {
+		w.append()
+	}
+	s, err := w.table.Snapshot(w.ctx, 4)
+	require.NoError(t, err)
+	_, err = w.table.CreateTag(w.ctx, "four", s, time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, w.table.RemoveSnapshot(w.ctx, 4))
+	r, err := DeleteTag(w.ctx, w.table, "four", false, nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Tags)
+	w.requireWhole()
+}
+
 func TestLimiterSpreadsRemovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := usedWorld(t, nil)
@@ -344,6 +362,16 @@ func TestLimiterSpreadsRemovals(t *testing.T) {
 		r, err := ExpireSnapshots(w.ctx, w.table, ExpireOptions{RetainMin: ptr(1), RetainMax: ptr(1), Limit: NewLimiter(10)})
 		require.NoError(t, err)
 		require.InDelta(t, float64(r.Files-1)/10, time.Since(start).Seconds(), 0.2)
+		for i := range 3 {
+			_, err := w.table.CreateTag(w.ctx, fmt.Sprint("t", i), w.randomSnapshot(), time.Second)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Minute)
+		start = time.Now()
+		r, err = ExpireTags(w.ctx, w.table, false, NewLimiter(10))
+		require.NoError(t, err)
+		require.Equal(t, 3, r.Tags)
+		require.InDelta(t, 0.2, time.Since(start).Seconds(), 0.01)
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
 		_, err = RemoveOrphanFiles(ctx, w.table, OrphanOptions{Limit: NewLimiter(1)})

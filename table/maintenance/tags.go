@@ -13,12 +13,8 @@ import (
 )
 
 // ExpireTags removes the tags whose life (tag.default-time-retained when they were made) is over, and the files that only
-// they kept. With tag.time-expire-enabled=false there are none.
-func ExpireTags(ctx context.Context, t *table.Table, dryRun bool) (Report, error) {
-	return expireTags(ctx, t, dryRun, nil)
-}
-
-func expireTags(ctx context.Context, t *table.Table, dryRun bool, limit *Limiter) (Report, error) {
+// they kept. With tag.time-expire-enabled=false there are none. The limiter may be nil.
+func ExpireTags(ctx context.Context, t *table.Table, dryRun bool, limit *Limiter) (Report, error) {
 	x := newTagRemoval(t, dryRun, limit)
 	if !t.Options().Bool(table.KeyTagTimeExpireEnabled) {
 		return x.report, nil
@@ -98,7 +94,7 @@ func (x *tagRemoval) remove(ctx context.Context, name string) error {
 }
 
 // plan finds what only the tag needs: neither the tag before it nor what is next after it, a tag or the earliest snapshot. It
-// is nothing while the tag's snapshot, or another tag of it, is there.
+// is nothing while the tag's snapshot, an earlier one, or another tag of it, is there.
 func (x *tagRemoval) plan(ctx context.Context, tags []table.Tag, at int) (*plan, error) {
 	p := newPlan(x.t)
 	s := tags[at].Snapshot
@@ -124,6 +120,9 @@ func (x *tagRemoval) plan(ctx context.Context, tags []table.Tag, at int) (*plan,
 	earliest, err := x.t.Earliest(ctx)
 	if err != nil || earliest == nil {
 		return p, err
+	}
+	if earliest.ID < s.ID {
+		return p, nil // a snapshot amid others is missing, and later ones may need any file of it
 	}
 	if after == nil || earliest.ID < after.ID {
 		after = earliest
