@@ -105,7 +105,7 @@ func (f *Files) settingsOf(level int, kind FileKind) (*fileSettings, error) {
 // NewWriter starts a run of files of a bucket. Nothing is made in storage before the first row. ctx ends the writing, not
 // the removal of files by Abort.
 func (f *Files) NewWriter(ctx context.Context, partition []byte, bucket int32, level int, kind FileKind, source table.FileSource) *RollingWriter {
-	w := &RollingWriter{files: f, ctx: ctx, bucket: bucket, level: level, source: source}
+	w := &RollingWriter{files: f, ctx: ctx, bucket: bucket, level: level, source: source, store: f.table.FS()}
 	if w.settings, w.err = f.settingsOf(level, kind); w.err != nil {
 		return w
 	}

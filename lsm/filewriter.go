@@ -15,6 +15,7 @@ import (
 // fileWriter writes one key-value file and finds out what its manifest entry says.
 type fileWriter struct {
 	files *Files
+	store FileStore
 	set   *fileSettings
 	name  string
 	path  string
@@ -33,13 +34,13 @@ type fileWriter struct {
 	minKey, maxKey []byte
 }
 
-func (f *Files) newFile(ctx context.Context, set *fileSettings, dir, name string, m *meter) (*fileWriter, error) {
+func (f *Files) newFile(ctx context.Context, store FileStore, set *fileSettings, dir, name string, m *meter) (*fileWriter, error) {
 	w := &fileWriter{
-		files: f, set: set, ctx: ctx, name: name, path: fs.Join(dir, name),
+		files: f, store: store, set: set, ctx: ctx, name: name, path: fs.Join(dir, name),
 		physical: row.NewBatch(f.layout.physical), keys: make([]*row.Column, len(f.layout.keys)),
 		stats: set.stats.collector(), minSeq: math.MaxInt64, maxSeq: math.MinInt64,
 	}
-	out, err := f.table.FS().Create(ctx, w.path)
+	out, err := store.Create(ctx, w.path)
 	if err != nil {
 		return nil, fmt.Errorf("creating %s: %w", w.path, err)
 	}
@@ -114,7 +115,7 @@ func (w *fileWriter) abort() {
 	if w.open {
 		_ = w.out.Abort() // what stays behind is removed below, or an orphan
 	}
-	_ = w.files.table.FS().Remove(context.WithoutCancel(w.ctx), w.path) // after a failed Close the file may be there
+	_ = w.store.Remove(context.WithoutCancel(w.ctx), w.path) // after a failed Close the file may be there
 }
 
 // localMillis returns the wall clock of this machine read as if it were UTC: the form of _CREATION_TIME.

@@ -22,6 +22,8 @@ type RollingWriter struct {
 	files    *Files
 	ctx      context.Context // of the one operation that the writer lives in
 	settings *fileSettings
+	store    FileStore
+	whole    bool // files are never full
 	bucket   int32
 	level    int
 	source   table.FileSource
@@ -36,6 +38,18 @@ type RollingWriter struct {
 	err   error // the first one; nothing is written after it
 	ended bool
 }
+
+// FileStore makes files and removes them; a fs.FileSystem is one.
+type FileStore interface {
+	Create(ctx context.Context, path string) (fs.Writer, error)
+	Remove(ctx context.Context, path string) error
+}
+
+// In makes the writer put its files into a store in place of the table's file system. Called before the first Write.
+func (w *RollingWriter) In(s FileStore) { w.store = s }
+
+// Whole makes the writer write one file, whatever its size. Called before the first Write.
+func (w *RollingWriter) Whole() { w.whole = true }
 
 // Write appends records. Data files want them in ascending order of unique keys, over all calls; changelog files in
 // ascending order of keys. kv may be reused afterwards. After an error only Abort makes sense.
@@ -78,7 +92,7 @@ func (w *RollingWriter) write(kv *KeyValues) error {
 	if err := w.file.write(kv); err != nil {
 		return fmt.Errorf("writing %s: %w", w.file.path, err)
 	}
-	if w.file.full() {
+	if !w.whole && w.file.full() {
 		return w.endFile()
 	}
 	return nil
@@ -87,7 +101,7 @@ func (w *RollingWriter) write(kv *KeyValues) error {
 func (w *RollingWriter) newFile() (*fileWriter, error) {
 	name := w.base + strconv.Itoa(w.started) + w.settings.suffix
 	w.started++
-	return w.files.newFile(w.ctx, w.settings, w.dir, name, w.meter)
+	return w.files.newFile(w.ctx, w.store, w.settings, w.dir, name, w.meter)
 }
 
 // endFile completes the file under way.
@@ -142,7 +156,7 @@ func (w *RollingWriter) Abort() {
 	}
 	ctx := context.WithoutCancel(w.ctx)
 	for i := range w.done {
-		_ = w.files.table.FS().Remove(ctx, fs.Join(w.dir, w.done[i].Name)) // an orphan at worst
+		_ = w.store.Remove(ctx, fs.Join(w.dir, w.done[i].Name)) // an orphan at worst
 	}
 	w.done = nil
 }

@@ -164,6 +164,10 @@ func (c *checker) checkFile(at string, e *Entry, changelog bool) {
 		return
 	}
 	c.filesSeen[path] = true
+	if part, ok, err := c.t.MergedPart(e.Partition, e.Bucket, &e.File); ok || err != nil {
+		c.checkMerged(at, e, part, err)
+		return
+	}
 	size, err := c.size(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -176,6 +180,20 @@ func (c *checker) checkFile(at string, e *Entry, changelog bool) {
 		for p := range c.open(c.ctx, c.t, e, changelog) {
 			c.report(p.Severity, p.Check, p.At, "%s", p.Msg)
 		}
+	}
+}
+
+// checkMerged compares an entry whose file is part of a merged one with what is stored.
+func (c *checker) checkMerged(at string, e *Entry, part MergedPart, err error) {
+	var size int64
+	if err == nil {
+		size, err = c.size(part.Path)
+	}
+	switch {
+	case err != nil:
+		c.fail("file-missing", e.File.Name, fmt.Errorf("%s refers to it: %w", at, err))
+	case part.Length != e.File.Size || part.Offset > size-part.Length:
+		c.errorf("file-size", part.Path, "%d bytes, %s has %d from %d on, %s says %d", size, e.File.Name, part.Length, part.Offset, at, e.File.Size)
 	}
 }
 

@@ -264,6 +264,9 @@ func hasKnownPrefix(name string) bool {
 		return true
 	}
 	head, _, dotted := strings.Cut(name, ".")
+	if head == "paimon-go" {
+		return false // we know our own
+	}
 	return dotted && slices.ContainsFunc(keys, func(k *Key) bool { return strings.HasPrefix(k.Name, head+".") })
 }
 

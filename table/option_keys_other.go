@@ -64,9 +64,13 @@ var (
 		"All tables of the process share one buffer of sink.managed.writer-buffer-memory.")
 	KeySinkManagedWriterBufferMemory = define(Size, "sink.managed.writer-buffer-memory", "256 mb", "That buffer.").atLeast(1)
 
-	_ = define(Bool, "precommit-compact", "false", "Small changelog files are merged before a commit.").alias("changelog.precommit-compact").stored()
-	_ = define(Int, "changelog.precommit-compact.thread-num", "", "Threads of that.").stored()
-	_ = define(Size, "changelog.precommit-compact.buffer-size", "128 mb", "Memory of that.").stored()
+	KeyPrecommitCompact = define(Bool, "precommit-compact", "false",
+		"The small changelog files of a partition and commit are one file. Only Flink, and this program, can read that.").alias("changelog.precommit-compact")
+	KeyPrecommitCompactThreadNum  = define(Int, "changelog.precommit-compact.thread-num", "", "Such files that are written at the same time; the number of CPUs when not set.").atLeast(1)
+	KeyPrecommitCompactBufferSize = define(Size, "changelog.precommit-compact.buffer-size", "128 mb", "Memory of changelog files that wait for that.").atLeast(1)
+	KeyChangelogPack              = define(String, "paimon-go.changelog.pack", "none",
+		"bucket-tick: a bucket has one changelog file a commit, however large; rows are spilled to local disk even where options limit that. Every reader can read it.").
+		oneOf("none", "bucket-tick")
 	_ = define(Duration, "changelog-producer.compaction-interval", "0 s", "Turned into full-compaction.delta-commits by Flink.").stored()
 	_ = define(Int, "scan.parallelism", "", "Reading tasks of Flink.").stored()
 	_ = define(Double, "sink.committer-cpu", "1.0", "CPU of Flink's committer.").stored()

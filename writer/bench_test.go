@@ -18,10 +18,13 @@ import (
 // noFiles takes records and keeps nothing.
 type noFiles struct{}
 
-func (noFiles) open(context.Context, []byte, int32, lsm.FileKind) lsm.FileSink { return noFiles{} }
-func (noFiles) Write(*lsm.KeyValues) error                                     { return nil }
-func (noFiles) Close() ([]table.DataFile, error)                               { return nil, nil }
-func (noFiles) Abort()                                                         {}
+func (noFiles) open(context.Context, []byte, int32) lsm.FileSink { return noFiles{} }
+func (noFiles) openChangelog(context.Context, []byte, int32, lsm.FileStore, bool) lsm.FileSink {
+	return noFiles{}
+}
+func (noFiles) Write(*lsm.KeyValues) error       { return nil }
+func (noFiles) Close() ([]table.DataFile, error) { return nil, nil }
+func (noFiles) Abort()                           {}
 
 // cpu returns the processor time that the process has used: on a busy machine it says more than the clock.
 func cpu() int64 {

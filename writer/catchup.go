@@ -50,8 +50,7 @@ func (w *Writer) CatchUp(ctx context.Context) error {
 		return err
 	}
 	if w.catchSpill == nil {
-		o := w.table.Options()
-		if w.catchSpill, err = lsm.NewSpillStore(w.cfg.SpillDirs, "", o.Int(table.KeySpillCompressionZstdLevel), 0); err != nil {
+		if w.catchSpill, err = newSpillStore(w.table.Options(), &w.cfg, true); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func (w *Writer) commitAll() {
 }
 
 func (w *Writer) commit(c *checkpoint) {
-	messages, err := c.epoch.collect()
+	messages, err := c.epoch.finish()
 	info := CommitInfo{ID: c.id, Messages: len(messages), Flush: time.Since(c.epoch.start)}
 	for i := range messages {
 		info.Files += len(messages[i].Data.New) + len(messages[i].Data.Changelog)

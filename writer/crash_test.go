@@ -67,7 +67,7 @@ func (j *program) run(ctx context.Context, fsys fs.FileSystem) (err error) {
 		from, resume = int(s.CommitIdentifier), Resume{s.ID, s.CommitIdentifier}
 	}
 	j.acked = max(j.acked, from)
-	w, err := Open(ctx, tbl, Config{CommitUser: "job", Resume: &resume, FlushWorkers: 1, Shards: 1})
+	w, err := Open(ctx, tbl, Config{CommitUser: "job", Resume: &resume, FlushWorkers: 1, Shards: 1, PairedUpdates: true})
 	if err != nil {
 		return err
 	}
@@ -108,65 +108,97 @@ func (j *program) requireState(t *testing.T, fsys fs.FileSystem, orphans bool) {
 	for p := range tbl.Check(ctx, nil, true, lsm.CheckFile) {
 		require.True(t, orphans && p.Severity != table.SeverityError, "%s", p)
 	}
+	if s == nil || tbl.Options().Enum(table.KeyChangelogProducer) == "none" {
+		return
+	}
+	round := 0
+	for s, err := range tbl.Snapshots(ctx) {
+		require.NoError(t, err)
+		want := map[string][]string{}
+		b := j.batch(tbl.Schema().RowType(), round)
+		for i, k := range b.Kinds {
+			key := fmt.Sprintf("%d/%s", b.Cols[0].I64[i], b.Cols[2].Value(i))
+			want[key] = append(want[key], k.String()+" "+string(b.Cols[1].Value(i)))
+		}
+		got, _ := mergedChanges(t, fsys, tbl, s.ID)
+		require.Equal(t, want, got)
+		round++
+	}
+	require.Equal(t, at, round)
 }
 
-func jobTable(t *testing.T) *mem.FS {
+func jobTable(t *testing.T, more table.Options) *mem.FS {
 	fsys := mem.New()
-	createTable(t, fsys, table.Spec{Fields: guideFields(), PartitionKeys: []string{"dt"}, PrimaryKeys: []string{"dt", "id"},
-		Options: table.Options{"bucket": "2", "write-only": "true", "file.format": "avro", "commit.max-retries": "2", "commit.min-retry-wait": "1 ms"}})
+	o := table.Options{"bucket": "2", "write-only": "true", "file.format": "avro", "commit.max-retries": "2", "commit.min-retry-wait": "1 ms"}
+	createTable(t, fsys, table.Spec{Fields: guideFields(), PartitionKeys: []string{"dt"}, PrimaryKeys: []string{"dt", "id"}, Options: o.With(more)})
 	return fsys
 }
 
-// every is the step from one call to the next that fails.
-func every() int {
-	if testing.Short() {
-		return 7
+// jobTables are the tables that jobs write: each is met with every fault.
+var jobTables = map[string]table.Options{
+	"":                  nil,
+	" changelog":        {"changelog-producer": "input"},
+	" merged changelog": {"changelog-producer": "input", "precommit-compact": "true"},
+}
+
+// every is the step from one call to the next that fails. Tables with a changelog make calls of the same kinds and a few more.
+func every(more table.Options) int {
+	step := 1
+	if more != nil {
+		step = 5
 	}
-	return 1
+	if testing.Short() {
+		step += 6
+	}
+	return step
 }
 
 var hows = map[string]faultfs.How{"before": faultfs.Before, "lost": faultfs.Lost, "reply lost": faultfs.ReplyLost, "torn": faultfs.Torn}
 
 func TestCrashAtEveryCall(t *testing.T) {
 	ctx := context.Background()
-	for name, how := range hows {
-		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n += every() {
-				inner := jobTable(t)
-				j := newProgram()
-				err := j.run(ctx, faultfs.New(inner, faultfs.CutAt(n, how)))
-				after := inner.CrashClone()
-				j.requireState(t, after, true)
-				require.NoError(t, j.run(ctx, after), "restart after a cut at call %d", n)
-				require.Equal(t, jobRounds, j.acked)
-				j.requireState(t, after, true)
-				if err == nil {
-					require.Greater(t, n, 50)
-					return
+	for options, more := range jobTables {
+		for name, how := range hows {
+			t.Run(name+options, func(t *testing.T) {
+				for n := 1; ; n += every(more) {
+					inner := jobTable(t, more)
+					j := newProgram()
+					err := j.run(ctx, faultfs.New(inner, faultfs.CutAt(n, how)))
+					after := inner.CrashClone()
+					j.requireState(t, after, true)
+					require.NoError(t, j.run(ctx, after), "restart after a cut at call %d", n)
+					require.Equal(t, jobRounds, j.acked)
+					j.requireState(t, after, true)
+					if err == nil {
+						require.Greater(t, n, 50)
+						return
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
 // One call fails and storage works on: the job either goes on, or ends and leaves only what a snapshot may refer to.
 func TestFailureOfEveryCall(t *testing.T) {
 	ctx := context.Background()
-	for name, how := range hows {
-		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n += every() {
-				inner := jobTable(t)
-				j := newProgram()
-				ffs := faultfs.New(inner, faultfs.Nth(n, how, nil))
-				err := j.run(ctx, ffs)
-				j.requireState(t, inner, true)
-				require.NoError(t, j.run(ctx, inner), "restart after the failure of call %d", n)
-				j.requireState(t, inner, true)
-				if err == nil && len(ffs.Calls()) < n {
-					require.Greater(t, n, 50)
-					return
+	for options, more := range jobTables {
+		for name, how := range hows {
+			t.Run(name+options, func(t *testing.T) {
+				for n := 1; ; n += every(more) {
+					inner := jobTable(t, more)
+					j := newProgram()
+					ffs := faultfs.New(inner, faultfs.Nth(n, how, nil))
+					err := j.run(ctx, ffs)
+					j.requireState(t, inner, true)
+					require.NoError(t, j.run(ctx, inner), "restart after the failure of call %d", n)
+					j.requireState(t, inner, true)
+					if err == nil && len(ffs.Calls()) < n {
+						require.Greater(t, n, 50)
+						return
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

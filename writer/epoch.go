@@ -39,12 +39,21 @@ func (p *Pending) Wait(ctx context.Context) ([]table.CommitMessage, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	messages, err := p.collect()
+	messages, err := p.finish()
 	if err != nil {
 		p.w.remove(messages)
 		return nil, err
 	}
 	return messages, nil
+}
+
+// finish is collect, and puts what waited for the other files into storage.
+func (p *Pending) finish() ([]table.CommitMessage, error) {
+	messages, err := p.collect()
+	if err == nil && p.w.merged != nil {
+		err = p.w.merged.write(p.w.ctx, messages)
+	}
+	return messages, err
 }
 
 // collect waits for the epoch and those before it, and returns all their files even if some could not be written.
@@ -54,6 +63,9 @@ func (p *Pending) collect() (messages []table.CommitMessage, err error) {
 		messages = append(messages, e.messages...)
 		err = cmp.Or(err, e.err)
 	}
+	if len(p.before) > 0 {
+		slices.SortStableFunc(messages, compareMessages)
+	}
 	return messages, err
 }
 
@@ -62,9 +74,7 @@ func (p *Pending) release() {
 	if p.pending.Add(-1) > 0 {
 		return
 	}
-	slices.SortFunc(p.messages, func(a, b table.CommitMessage) int {
-		return cmp.Or(slices.Compare(a.Partition, b.Partition), cmp.Compare(a.Bucket, b.Bucket))
-	})
+	slices.SortFunc(p.messages, compareMessages)
 	close(p.done)
 }
 

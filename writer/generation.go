@@ -26,6 +26,7 @@ type generation struct {
 	dropBefore bool
 	changelog  bool  // changelog-producer=input
 	paired     bool  // Config.PairedUpdates
+	pack       bool  // paimon-go.changelog.pack=bucket-tick
 	compared   []int // lsm.DeduplicatedColumns; nil: none
 	fanIn      int
 	files      fileMaker
@@ -33,13 +34,23 @@ type generation struct {
 
 // fileMaker opens the files of a bucket: lsm.Files, or a fake in tests.
 type fileMaker interface {
-	open(ctx context.Context, partition []byte, bucket int32, kind lsm.FileKind) lsm.FileSink
+	open(ctx context.Context, partition []byte, bucket int32) lsm.FileSink
+	openChangelog(ctx context.Context, partition []byte, bucket int32, s lsm.FileStore, whole bool) lsm.FileSink
 }
 
 type realFiles struct{ *lsm.Files }
 
-func (f realFiles) open(ctx context.Context, partition []byte, bucket int32, kind lsm.FileKind) lsm.FileSink {
-	return f.NewWriter(ctx, partition, bucket, 0, kind, table.SourceAppend)
+func (f realFiles) open(ctx context.Context, partition []byte, bucket int32) lsm.FileSink {
+	return f.NewWriter(ctx, partition, bucket, 0, lsm.Data, table.SourceAppend)
+}
+
+func (f realFiles) openChangelog(ctx context.Context, partition []byte, bucket int32, s lsm.FileStore, whole bool) lsm.FileSink {
+	w := f.NewWriter(ctx, partition, bucket, 0, lsm.Changelog, table.SourceAppend)
+	w.In(s)
+	if whole {
+		w.Whole()
+	}
+	return w
 }
 
 // newGeneration derives it from a schema of t, and refuses tables that this writer can't write.
@@ -69,6 +80,7 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		dropBefore: o.Bool(table.KeyIgnoreUpdateBefore),
 		changelog:  o.Enum(table.KeyChangelogProducer) == "input",
 		paired:     paired,
+		pack:       o.Enum(table.KeyChangelogPack) == "bucket-tick",
 		fanIn:      o.Int(table.KeyLocalSortMaxNumFileHandles),
 	}
 	if paired && !g.changelog {
@@ -112,10 +124,18 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 	return g, nil
 }
 
+// changelogs is where changelog files are made.
+func (w *Writer) changelogs() lsm.FileStore {
+	if w.merged != nil {
+		return w.merged
+	}
+	return w.table.FS()
+}
+
 // output returns how the rows of a bucket are written; c is nil but for a catch-up.
 func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 	out := lsm.Output{
-		Data:       func() lsm.FileSink { return g.files.open(w.ctx, b.part.bytes, b.id, lsm.Data) },
+		Data:       func() lsm.FileSink { return g.files.open(w.ctx, b.part.bytes, b.id) },
 		DropBefore: g.paired,
 		Spill:      w.spill,
 		FanIn:      g.fanIn,
@@ -125,7 +145,7 @@ func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 	}
 	if g.changelog {
 		out.Changelog = func() lsm.FileSink {
-			sink := g.files.open(w.ctx, b.part.bytes, b.id, lsm.Changelog)
+			sink := g.files.openChangelog(w.ctx, b.part.bytes, b.id, w.changelogs(), g.pack)
 			if g.compared != nil {
 				sink = lsm.NewRowDeduplicateSink(sink, g.schema, g.compared)
 			}

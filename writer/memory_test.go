@@ -22,12 +22,12 @@ type slowFiles struct {
 	gate chan struct{}
 }
 
-func (f slowFiles) open(ctx context.Context, p []byte, b int32, k lsm.FileKind) lsm.FileSink {
+func (f slowFiles) open(ctx context.Context, p []byte, b int32) lsm.FileSink {
 	select {
 	case <-f.gate:
 	case <-ctx.Done():
 	}
-	return f.fileMaker.open(ctx, p, b, k)
+	return f.fileMaker.open(ctx, p, b)
 }
 
 func TestWriteWaitsOnlyWhenMemoryDiskAndPoolAreFull(t *testing.T) {

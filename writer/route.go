@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -292,11 +293,13 @@ func (w *Writer) remove(messages []table.CommitMessage) {
 
 func (w *Writer) removeFiles(partition []byte, bucket int32, inc table.DataIncrement) {
 	ctx := context.WithoutCancel(w.ctx)
-	for _, files := range [][]table.DataFile{inc.New, inc.Changelog} {
+	remove := func(s lsm.FileStore, files []table.DataFile) {
 		for i := range files {
 			if path, err := w.table.DataFilePath(partition, bucket, &files[i]); err == nil {
-				_ = w.table.FS().Remove(ctx, path) // an orphan at worst
+				_ = s.Remove(ctx, path) // an orphan at worst
 			}
 		}
 	}
+	remove(w.table.FS(), inc.New)
+	remove(w.changelogs(), inc.Changelog)
 }

@@ -28,6 +28,7 @@ type Writer struct {
 	budget     *lsm.Budget // of this table
 	spill      *lsm.SpillStore
 	catchSpill *lsm.SpillStore // guarded by mu; made by the first CatchUp
+	merged     *mergedFiles    // nil: changelog files are files
 	pool       *Pool
 	ownPool    bool
 	shards     []*shard
@@ -109,20 +110,12 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 	} else {
 		w.budget = cfg.Memory.Child(size)
 	}
-	if o.Bool(table.KeyWriteBufferSpillable) {
-		var limit int64
-		if o.Has(table.KeyWriteBufferSpillMaxDiskSize) {
-			limit = max(o.Size(table.KeyWriteBufferSpillMaxDiskSize), 1)
-		}
-		compression := "" // the fastest: nobody else reads it
-		if o.Has(table.KeySpillCompression) {
-			compression = o.Get(table.KeySpillCompression)
-		}
-		var err error
-		w.spill, err = lsm.NewSpillStore(cfg.SpillDirs, compression, o.Int(table.KeySpillCompressionZstdLevel), limit)
-		if err != nil {
-			return nil, err
-		}
+	if gen.changelog && o.Bool(table.KeyPrecommitCompact) {
+		w.merged = newMergedFiles(t, w.budget)
+	}
+	var err error
+	if w.spill, err = newSpillStore(o, &cfg, gen.pack); err != nil {
+		return nil, err
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if w.pool = cfg.Pool; w.pool == nil {
@@ -136,6 +129,22 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 	w.commits.Go(w.commitAll)
 	w.detach = w.budget.Attach(w.activeBytes, w.pressLargest)
 	return w, nil
+}
+
+// newSpillStore returns where rows are spilled to, nil when they are not. always is for what must not be flushed early.
+func newSpillStore(o table.Options, cfg *Config, always bool) (*lsm.SpillStore, error) {
+	if !o.Bool(table.KeyWriteBufferSpillable) && !always {
+		return nil, nil
+	}
+	var limit int64
+	if o.Has(table.KeyWriteBufferSpillMaxDiskSize) && !always {
+		limit = max(o.Size(table.KeyWriteBufferSpillMaxDiskSize), 1)
+	}
+	compression := "" // the fastest: nobody else reads it
+	if o.Has(table.KeySpillCompression) {
+		compression = o.Get(table.KeySpillCompression)
+	}
+	return lsm.NewSpillStore(cfg.SpillDirs, compression, o.Int(table.KeySpillCompressionZstdLevel), limit)
 }
 
 // Err returns the error that ended the writer, nil while it works.
