@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -143,7 +144,7 @@ func (l *tableLoop) explain(b *bucket, perHour float64, now time.Time) BucketFil
 	for i := range b.files {
 		f := &b.files[i]
 		g := groups[group{f.Level, f.Source}]
-		made := fromLocal(f.CreationMillis, time.Local)
+		made := lsm.FromWallClock(f.CreationMillis, time.Local)
 		if g == nil {
 			g = &FileGroup{Level: f.Level, Source: f.Source, Oldest: made, Newest: made}
 			groups[group{f.Level, f.Source}] = g

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -173,11 +174,5 @@ func wallMillis(b *bucket) int64 {
 			newest = max(newest, f.CreationMillis)
 		}
 	}
-	return fromLocal(newest, time.Local).UnixMilli()
-}
-
-// fromLocal reads a wall clock that is written as if it were UTC.
-func fromLocal(millis int64, zone *time.Location) time.Time {
-	w := time.UnixMilli(millis).UTC()
-	return time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), zone)
+	return lsm.FromWallClock(newest, time.Local).UnixMilli()
 }

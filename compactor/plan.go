@@ -80,7 +80,7 @@ func (l *tableLoop) allowed(b *bucket, now time.Time) bool {
 	if b.part.excluded || b.givenUp || b.retryAt > now.UnixMilli() {
 		return false
 	}
-	if idle := l.x.cfg.PartitionIdle; idle > 0 && now.Sub(fromLocal(b.part.newest, time.Local)) < idle {
+	if idle := l.x.cfg.PartitionIdle; idle > 0 && now.Sub(lsm.FromWallClock(b.part.newest, time.Local)) < idle {
 		return false
 	}
 	return !l.t.Options().Bool(table.KeyCompactionSkipExpiredPartitions) || !l.expired(b.part, now)

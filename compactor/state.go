@@ -46,7 +46,7 @@ type bucket struct {
 
 	changed  bool  // since the strategy was asked
 	appended int   // level-0 files that came since the last full compaction was planned
-	gentle   int   // picks in a row that found nothing
+	gentle   int   // level-0 files that came since the last compaction: for a writer that compacts each is a pick
 	written  int64 // Unix milliseconds of the snapshot that brought the last level-0 file
 
 	picked  *candidate // what the strategy wants

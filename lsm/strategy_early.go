@@ -59,8 +59,14 @@ func lastFull(l *Levels, zone *time.Location) (int64, bool) {
 	if newest < 0 {
 		return 0, false
 	}
-	w := time.UnixMilli(newest).UTC() // a wall clock read as UTC
-	return time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), zone).UnixMilli(), true
+	return FromWallClock(newest, zone).UnixMilli(), true
+}
+
+// FromWallClock returns the time of a file's creation: the milliseconds are what the clock of its host showed, as if that
+// were UTC.
+func FromWallClock(millis int64, zone *time.Location) time.Time {
+	w := time.UnixMilli(millis).UTC()
+	return time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), zone)
 }
 
 func sizeAt(l *Levels, level int) int64 {

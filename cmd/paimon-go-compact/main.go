@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -55,6 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		select {
 		case <-signals.Stop:
 			cancel()
+			signal.Reset(syscall.SIGTERM, os.Interrupt) // the next one kills the process
 		case <-release:
 		}
 	}()

@@ -147,21 +147,14 @@ func (a *autoTags) look(ctx context.Context, s *table.Snapshot, x *tagRemoval) e
 
 // prune removes the oldest automatic tags above tag.num-retained-max.
 func (a *autoTags) prune(ctx context.Context, x *tagRemoval) error {
-	o := a.t.Options()
-	if !o.Has(table.KeyTagNumRetainedMax) {
+	if !a.t.Options().Has(table.KeyTagNumRetainedMax) {
 		return nil
 	}
 	tags, err := a.tags(ctx)
 	if err != nil {
 		return err
 	}
-	for n := len(tags) - o.Int(table.KeyTagNumRetainedMax); n > 0; n-- {
-		if err := x.remove(ctx, tags[0].Name); err != nil {
-			return err
-		}
-		tags = tags[1:]
-	}
-	return nil
+	return x.prune(ctx, tags)
 }
 
 // create makes a tag, unless it is there.
@@ -213,11 +206,15 @@ func (x *tagRemoval) tagBatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n := len(tags) - o.Int(table.KeyTagNumRetainedMax); n > 0; n-- {
-		if err := x.remove(ctx, tags[0].Name); err != nil {
+	return x.prune(ctx, tags)
+}
+
+// prune removes the oldest of tags, as many as there are above tag.num-retained-max.
+func (x *tagRemoval) prune(ctx context.Context, tags []table.Tag) error {
+	for i := range len(tags) - x.t.Options().Int(table.KeyTagNumRetainedMax) {
+		if err := x.remove(ctx, tags[i].Name); err != nil {
 			return err
 		}
-		tags = tags[1:]
 	}
 	return nil
 }
