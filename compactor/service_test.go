@@ -209,13 +209,13 @@ func TestServiceLeavesOtherTablesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.create("db.a", nil)
-		w.create("db.lookup", table.Options{"changelog-producer": "lookup", "write-only": "true"})
+		w.create("db.refused", table.Options{"deletion-vectors.enabled": "true", "write-only": "true"})
 		w.write("db.a", "d1", 0, 30, 6, false)
 		s := w.service(compactor.Config{}, w.tables)
 		stop := running(t, s)
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, w.maxRuns("db.a"))
-		require.Contains(t, statsOf(t, s, "db.lookup").Refused, "changelog-producer")
+		require.Contains(t, statsOf(t, s, "db.refused").Refused, "deletion-vectors")
 		stop()
 
 		strict := w.service(compactor.Config{StrictTables: true}, w.tables)

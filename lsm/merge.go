@@ -46,6 +46,7 @@ type merger struct {
 
 	picks  []pick
 	picked int           // rows of them
+	kvs    []*KeyValues  // the sources' blocks; nil for one that has not all columns
 	cols   []*row.Column // scratch
 
 	// What is known of the key of the record that was seen last.
@@ -65,6 +66,9 @@ func (m *merger) start() error {
 		return x.compare(x.at, y, y.at)
 	})
 	for i, s := range m.sources {
+		if m.kvs = append(m.kvs, s.kv); s.order != nil {
+			m.kvs[i] = nil
+		}
 		ok, err := s.fill(m.order)
 		if err != nil {
 			return err

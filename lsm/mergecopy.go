@@ -30,31 +30,36 @@ func (m *merger) flush(dst *KeyValues) {
 			}
 		}
 	}
-	if len(m.picks) == 1 {
-		p := m.picks[0]
-		dst.AppendRange(m.sources[p.source].kv, int(p.lo), int(p.hi))
-	} else {
-		for c := range dst.Rows.Cols {
-			m.cols = m.cols[:0]
-			for _, s := range m.sources {
-				if s.shadow {
-					m.cols = append(m.cols, nil)
-				} else {
-					m.cols = append(m.cols, &s.kv.Rows.Cols[c])
-				}
-			}
-			appendPicks(&dst.Rows.Cols[c], m.cols, m.picks, m.picked)
-		}
-		kinds, seqs := slices.Grow(dst.Rows.Kinds, m.picked), slices.Grow(dst.Seq, m.picked)
-		for _, p := range m.picks {
-			kv := m.sources[p.source].kv
-			kinds = append(kinds, kv.Rows.Kinds[p.lo:p.hi]...)
-			seqs = append(seqs, kv.Seq[p.lo:p.hi]...)
-		}
-		dst.Rows.Kinds, dst.Seq = kinds, seqs
-		dst.Rows.N += m.picked
-	}
+	m.copyPicks(dst, m.picks, m.picked)
 	m.picks, m.picked = m.picks[:0], 0
+}
+
+// copyPicks appends picks, n rows in all.
+func (m *merger) copyPicks(dst *KeyValues, picks []pick, n int) {
+	if len(picks) == 1 {
+		p := picks[0]
+		dst.AppendRange(m.kvs[p.source], int(p.lo), int(p.hi))
+		return
+	}
+	for c := range dst.Rows.Cols {
+		m.cols = m.cols[:0]
+		for _, kv := range m.kvs {
+			if kv == nil {
+				m.cols = append(m.cols, nil)
+			} else {
+				m.cols = append(m.cols, &kv.Rows.Cols[c])
+			}
+		}
+		appendPicks(&dst.Rows.Cols[c], m.cols, picks, n)
+	}
+	kinds, seqs := slices.Grow(dst.Rows.Kinds, n), slices.Grow(dst.Seq, n)
+	for _, p := range picks {
+		kv := m.kvs[p.source]
+		kinds = append(kinds, kv.Rows.Kinds[p.lo:p.hi]...)
+		seqs = append(seqs, kv.Seq[p.lo:p.hi]...)
+	}
+	dst.Rows.Kinds, dst.Seq = kinds, seqs
+	dst.Rows.N += n
 }
 
 // appendPicks appends picks, n rows in all, of the same column of several sources.

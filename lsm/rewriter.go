@@ -26,7 +26,11 @@ type Rewriter struct {
 
 	smallFile  int64 // files below are merged with their neighbours
 	rewriteAll bool  // compaction.force-rewrite-all-files
-	lookup     bool  // level 0 is looked up in deeper levels (first-row)
+	lookup     bool  // a level holds all that lies deeper, for which level 0 is looked up in deeper levels
+	full       bool  // changelog-producer=full-compaction
+	log        bool  // compaction makes a changelog
+	logCols    []int // columns that count in it (DeduplicatedColumns)
+	topLevel   int   // as the options say, whatever levels a bucket has
 	expire     *recordExpiry
 }
 
@@ -47,6 +51,7 @@ type RewriteStats struct {
 	RowsRead, RowsWritten   int64
 	FilesRead, FilesWritten int
 	Upgraded                int // files that only changed their level
+	ChangelogRows           int64
 }
 
 const defaultRewriteMemory = 256 << 20
@@ -67,10 +72,6 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 		r.cfg.Memory = defaultRewriteMemory
 	}
 	r.keep = keepOf(o)
-	if r.lookup && r.keep != keepOldest {
-		return nil, fmt.Errorf("%w: compacting a table that needs lookup (%s, %s)", ErrUnsupported,
-			table.KeyChangelogProducer.Name, table.KeyForceLookup.Name)
-	}
 	if _, err := NewMergeFunc(schema, o); err != nil && r.keep == keepFolded {
 		return nil, err
 	}
@@ -78,15 +79,38 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 	if r.expire, err = newRecordExpiry(schema, o); err != nil {
 		return nil, err
 	}
-	if r.files, err = newFiles(t, schema, r.cfg.Memory/8); err != nil {
+	if err := r.setChangelog(schema, o); err != nil {
+		return nil, err
+	}
+	share := r.cfg.Memory / 8
+	if r.log {
+		share /= 2
+	}
+	if r.files, err = newFiles(t, schema, share); err != nil {
 		return nil, err
 	}
 	for level := range table.NumLevels(o) {
-		if _, err := r.files.settingsOf(level, Data); err != nil {
-			return nil, fmt.Errorf("files of level %d: %w", level, err)
+		for _, kind := range []FileKind{Data, Changelog} {
+			if _, err := r.files.settingsOf(level, kind); err != nil {
+				return nil, fmt.Errorf("files of level %d: %w", level, err)
+			}
 		}
 	}
 	return r, nil
+}
+
+// setChangelog finds out what changelog a compaction makes.
+func (r *Rewriter) setChangelog(schema *table.Schema, o table.Options) (err error) {
+	producer := o.Enum(table.KeyChangelogProducer)
+	r.full = producer == "full-compaction"
+	r.log = r.full || producer == "lookup"
+	r.topLevel = table.NumLevels(o) - 1
+	if r.full && r.keep == keepOldest {
+		return fmt.Errorf("%w: merge-engine is first-row and %s is full-compaction, which don't go together", table.ErrOption,
+			table.KeyChangelogProducer.Name)
+	}
+	r.logCols, err = DeduplicatedColumns(schema, o)
+	return err
 }
 
 // orderOf returns the order of records with all columns of a schema.

@@ -16,13 +16,17 @@ import (
 
 // narrowTable has a key and columns that merge functions combine.
 func narrowTable(t testing.TB, o table.Options) *table.Table {
-	return mustCreateInMemory(t, table.Spec{
+	return mustCreateInMemory(t, narrowSpec(t, table.Options{"bucket": "1", "file.format": "avro", "target-file-size": "4 kb"}.With(o)))
+}
+
+func narrowSpec(t testing.TB, o table.Options) table.Spec {
+	return table.Spec{
 		Fields: []row.Field{
 			{Name: "id", Type: mustType(t, "INT NOT NULL")}, {Name: "a", Type: mustType(t, "INT")}, {Name: "s", Type: mustType(t, "STRING")},
 			{Name: "g", Type: mustType(t, "INT")}, {Name: "b", Type: mustType(t, "BIGINT")},
 		},
-		PrimaryKeys: []string{"id"}, Options: table.Options{"bucket": "1", "file.format": "avro", "target-file-size": "4 kb"}.With(o),
-	})
+		PrimaryKeys: []string{"id"}, Options: o,
+	}
 }
 
 // narrowRows makes +I rows with about every other key below n, in key order.
@@ -235,8 +239,6 @@ func TestRewriteDropsExpiredRecords(t *testing.T) {
 func TestNewRewriterRefusesWhatItWouldCompactWrong(t *testing.T) {
 	for _, o := range []table.Options{
 		{"deletion-vectors.enabled": "true"},
-		{"changelog-producer": "lookup"},
-		{"force-lookup": "true"},
 		{"file.format": "orc"},
 		{"file.format.per.level": "4:orc"},
 		{"record-level.expire-time": "1 h", "record-level.time-field": "s"},

@@ -54,7 +54,7 @@ func (m *sectionMerge) inputs(sec section, shadows []run) []*input {
 }
 
 func (m *sectionMerge) projectionOf(in *input) *projection {
-	if in.shadow {
+	if in.shadow && m.keep == keepOldest {
 		return m.keys
 	}
 	return m.proj
@@ -81,9 +81,6 @@ func (in *input) rows(bytes int) int {
 	var largest int64
 	for _, f := range in.files {
 		largest = max(largest, f.file.Size/max(f.file.RowCount, 1))
-	}
-	if in.shadow {
-		return mergeRows
 	}
 	return int(min(max(int64(bytes)/max(largest, 1), 1), mergeRows))
 }
@@ -195,17 +192,16 @@ func (m *sectionMerge) outRows() int {
 // spill merges runs into one on local disk, nil when there is no room. What the merge function makes of a key needs all of
 // its records, so only the newest-wins merge leaves any out.
 func (m *sectionMerge) spill(ins []*input) (*input, error) {
-	keep := keepAll
-	if m.keep == keepNewest && !m.ignore && !m.lookup {
-		keep = keepNewest
+	mg := &merger{order: m.order, keep: keepAll, withLevels: m.lookup || m.way.compare}
+	if m.keep == keepNewest && !m.ignore && !mg.withLevels {
+		mg.keep = keepNewest
 	}
-	mg, done, err := m.open(ins, keep)
+	done, err := m.open(ins, mg)
 	defer done()
 	if err != nil {
 		return nil, err
 	}
-	w := newSpillKV(m.cfg.Spill, m.lookup)
-	mg.withLevels = m.lookup
+	w := newSpillKV(m.cfg.Spill, mg.withLevels)
 	kv := NewKeyValues(m.proj.rows)
 	err = m.each(kv, func() error { return mg.next(kv, m.blockRows()) }, func() error { return w.write(kv, mg.levels) })
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 // sectionMerge merges sections, one after the other, into one run of files.
 type sectionMerge struct {
 	*rewriteTask
-	out        *RollingWriter
-	dropDelete bool
-	kept       *KeyValues // rows that are left when some are dropped
-	idx        []int32
-	rowBytes   int64        // of a row in memory, about
-	spilled    []*spilledKV // runs made for the section
+	way      mergeWay
+	out      *RollingWriter // nil: the rows aren't wanted
+	logOut   *RollingWriter // nil: the changes aren't
+	kept     *KeyValues     // rows that are left when some are dropped
+	idx      []int32
+	rowBytes int64        // of a row in memory, about
+	spilled  []*spilledKV // runs made for the section
 }
 
 // section merges the runs of one section, or copies the only one.
@@ -25,7 +26,8 @@ func (m *sectionMerge) section(sec section) error {
 	if err != nil {
 		return err
 	}
-	if len(sec) == 1 && len(shadows) == 0 {
+	compare := m.way.compare && (m.fresh(sec) || !m.full && m.keep == keepFolded)
+	if len(sec) == 1 && !compare {
 		r := m.reader(sec[0], m.proj, readSize{rows: checkRows, bytes: int(min(m.outBytes(), mostBatch))})
 		defer r.close()
 		return m.copy(m.alive(r.next))
@@ -40,22 +42,31 @@ func (m *sectionMerge) section(sec section) error {
 	if err != nil {
 		return err
 	}
-	mg, done, err := m.open(ins, m.keep)
-	defer done()
-	if err != nil {
-		return err
+	if compare {
+		return m.changed(ins)
 	}
-	if m.keep == keepFolded {
+	mg := &merger{order: m.order, keep: m.keep, ignore: m.ignore}
+	if m.lookup && m.keep == keepNewest && len(m.order.seqs) > 0 {
+		mg.keep = keepFolded // the newest record is not that of the least level if lookup came later than a record
+	}
+	if mg.keep == keepFolded {
 		if mg.merge, err = NewMergeFunc(m.schema, m.opts); err != nil {
 			return err
 		}
+		if m.lookup {
+			mg.lookup = &lookupFold{kv: NewKeyValues(m.proj.rows)}
+		}
+	}
+	done, err := m.open(ins, mg)
+	defer done()
+	if err != nil {
+		return err
 	}
 	return m.copy(func(kv *KeyValues) error { return mg.next(kv, m.outRows()) })
 }
 
 // open starts a merge of inputs; done ends its readers, after an error too.
-func (m *sectionMerge) open(ins []*input, k keep) (mg *merger, done func(), err error) {
-	mg = &merger{order: m.order, keep: k, ignore: m.ignore}
+func (m *sectionMerge) open(ins []*input, mg *merger) (done func(), err error) {
 	bytes := m.batch(ins)
 	var readers []*runReader
 	for _, in := range ins {
@@ -63,17 +74,23 @@ func (m *sectionMerge) open(ins []*input, k keep) (mg *merger, done func(), err 
 			mg.sources = append(mg.sources, m.diskSource(in.disk))
 			continue
 		}
-		r := m.reader(in.files, m.projectionOf(in), readSize{rows: in.rows(bytes), bytes: bytes})
-		readers = append(readers, r)
-		if in.shadow {
-			s := r.source(r.next)
-			s.order, s.shadow = m.keyOrder(), true
-			mg.sources = append(mg.sources, s)
-		} else {
-			mg.sources = append(mg.sources, r.source(m.alive(r.next)))
+		p, rows := m.projectionOf(in), in.rows(bytes)
+		if p == m.keys {
+			rows = mergeRows
 		}
+		r := m.reader(in.files, p, readSize{rows: rows, bytes: bytes})
+		readers = append(readers, r)
+		var s *source
+		if p == m.keys {
+			s = r.source(r.next) // that a row has expired isn't to be seen in its key
+			s.order = m.keyOrder()
+		} else {
+			s = r.source(m.alive(r.next))
+		}
+		s.shadow = in.shadow
+		mg.sources = append(mg.sources, s)
 	}
-	return mg, func() {
+	return func() {
 		for _, r := range readers {
 			r.close()
 		}
@@ -100,9 +117,9 @@ func (m *sectionMerge) diskSource(w *spilledKV) *source {
 
 // shadows returns the files below the output in which keys of a section may be, one run a level. Only rows that come from
 // level 0 are looked up: those above it were when they came there. The runs are merged like the others, so that each lookup
-// is a step and the files are read once, the key's columns and no further than the section goes.
+// is a step and the files are read once and no further than the section goes. Of first-row tables the key's columns do.
 func (m *sectionMerge) shadows(sec section) ([]run, error) {
-	if !m.lookup || !sec.hasLevel0() {
+	if !m.way.compare || m.full || !sec.hasLevel0() {
 		return nil, nil
 	}
 	lo, hi := sec.bounds()
@@ -187,14 +204,19 @@ func (m *sectionMerge) alive(next func(*KeyValues) error) func(*KeyValues) error
 // copy writes all that next gives.
 func (m *sectionMerge) copy(next func(*KeyValues) error) error {
 	kv := NewKeyValues(m.proj.rows)
-	return m.each(kv, func() error { return next(kv) }, func() error {
-		out := kv
-		if m.dropDelete {
-			out = m.adds(kv)
-		}
-		m.stats.RowsWritten += int64(out.Len())
-		return m.out.Write(out)
-	})
+	return m.each(kv, func() error { return next(kv) }, func() error { return m.write(kv) })
+}
+
+// write writes merged rows.
+func (m *sectionMerge) write(kv *KeyValues) error {
+	if m.out == nil {
+		return nil
+	}
+	if m.way.dropDelete {
+		kv = m.adds(kv)
+	}
+	m.stats.RowsWritten += int64(kv.Len())
+	return m.out.Write(kv)
 }
 
 // each calls next and then use until next says io.EOF. What single huge rows have made of kv is not kept.

@@ -96,50 +96,6 @@ func (t *rewriteTask) upgrade(s span) error {
 		return t.rewrite([]section{{run{s}}})
 	case f.Level == level:
 		return nil
-	case t.lookup && f.Level == 0 && t.looksUp(f):
-		return t.merge([]section{{run{s}}}, false)
 	}
-	up := *f
-	up.Level = level
-	t.inc.Before = append(t.inc.Before, *f)
-	t.inc.After = append(t.inc.After, up)
-	t.stats.Upgraded++
-	return nil
-}
-
-// looksUp reports whether a file of level 0 has to be rewritten because its keys may lie deeper, or because lookups want
-// the format of its level (Java's LookupMergeTreeCompactRewriter.upgradeStrategy).
-func (t *rewriteTask) looksUp(f *table.DataFile) bool {
-	o, level := t.opts, t.unit.OutputLevel
-	return level != t.levels.MaxLevel() || table.FileFormat(o, f.Level) != table.FileFormat(o, level)
-}
-
-func (t *rewriteTask) rewrite(secs []section) error { return t.merge(secs, t.unit.DropDelete) }
-
-// merge writes the sections' rows into new files.
-func (t *rewriteTask) merge(secs []section, dropDelete bool) error {
-	w := t.files.NewWriter(t.ctx, t.partition, t.bucket, t.unit.OutputLevel, Data, table.SourceCompact)
-	w.meter = t.meter
-	m := &sectionMerge{rewriteTask: t, out: w, dropDelete: dropDelete, kept: NewKeyValues(t.proj.rows)}
-	for _, s := range secs {
-		if err := m.section(s); err != nil {
-			w.Abort()
-			return err
-		}
-	}
-	after, err := w.Close()
-	if err != nil {
-		return err
-	}
-	t.inc.After = append(t.inc.After, after...)
-	t.stats.FilesWritten += len(after)
-	for _, s := range secs {
-		for _, r := range s {
-			for _, f := range r {
-				t.inc.Before = append(t.inc.Before, *f.file)
-				t.stats.FilesRead++
-			}
-		}
-	}
-	return nil
+	return t.move(s)
 }

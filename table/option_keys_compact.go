@@ -30,8 +30,7 @@ var (
 // Changelog and lookup.
 var (
 	KeyChangelogProducer = define(String, "changelog-producer", "none", "What makes the changelog that streaming readers see.").
-				oneOf("none", "input", "full-compaction", "lookup").
-				compactors("compaction makes no changelog here; let Java compact the table", func(v string) bool { return v == "none" || v == "input" })
+				oneOf("none", "input", "full-compaction", "lookup")
 	KeyChangelogProducerRowDeduplicate             = define(Bool, "changelog-producer.row-deduplicate", "false", "No changelog for an update that changes nothing.")
 	KeyChangelogProducerRowDeduplicateIgnoreFields = define(String, "changelog-producer.row-deduplicate-ignore-fields", "", "Columns that don't count as a change there.")
 
