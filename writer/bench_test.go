@@ -101,3 +101,60 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkChangelog writes changes with and without changelog-producer=input. A change is an insert, or an update: a pair of
+// images, of which one value differs.
+func BenchmarkChangelog(b *testing.B) {
+	const per = 4096
+	for _, format := range []string{"avro", "parquet"} {
+		for _, what := range []string{"insert", "update"} {
+			for _, producer := range []string{"none", "input", "input merged"} {
+				b.Run(format+"/"+what+"/"+producer, func(b *testing.B) {
+					ctx := context.Background()
+					o := table.Options{"bucket": "4", "write-only": "true", "write-buffer-size": "1 gb", "file.format": format}
+					if producer != "none" {
+						o["changelog-producer"] = "input"
+						o["precommit-compact"] = fmt.Sprint(producer == "input merged")
+					}
+					tbl := createTable(b, mem.New(), table.Spec{Fields: guideFields(), PrimaryKeys: []string{"dt", "id"}, PartitionKeys: []string{"dt"}, Options: o})
+					w, err := Open(ctx, tbl, Config{CommitUser: "bench", Shards: 2, PairedUpdates: true})
+					require.NoError(b, err)
+					rng := rand.New(rand.NewPCG(1, 2))
+					batches := make([]*row.Batch, 64)
+					data := make([]byte, 100)
+					for i := range batches {
+						batches[i] = row.NewBatch(w.Type())
+						for range per {
+							for k := range data {
+								data[k] = byte('a' + rng.IntN(16))
+							}
+							id := rng.Int64N(1 << 40)
+							if what == "insert" {
+								appendRow(batches[i], row.Insert, id, string(data), "2024-01-01")
+								continue
+							}
+							appendRow(batches[i], row.UpdateBefore, id, string(data), "2024-01-01")
+							for k := range 10 { // a value in the middle of it
+								data[45+k] = byte('a' + rng.IntN(16))
+							}
+							appendRow(batches[i], row.UpdateAfter, id, string(data), "2024-01-01")
+						}
+					}
+					start, n, id := cpu(), 0, int64(0)
+					for b.Loop() {
+						require.NoError(b, w.Write(ctx, batches[n%len(batches)]))
+						if n++; n%64 == 0 {
+							id++
+							require.NoError(b, w.Checkpoint(ctx, id, nil))
+						}
+					}
+					require.NoError(b, w.Checkpoint(ctx, id+1, nil))
+					require.NoError(b, w.Wait(ctx))
+					b.ReportMetric(float64(cpu()-start)/float64(n*per), "cpu-ns/change")
+					b.ReportMetric(float64(w.Stats().FileBytes)/float64(n*per), "B/change")
+					require.NoError(b, w.Close(ctx))
+				})
+			}
+		}
+	}
+}
