@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/integration/testkit"
 	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
 )
 
 // changer changes a MySQL table at random and remembers what it did to each key. Every value is new.
@@ -159,11 +161,12 @@ func inputJob(t *testing.T, db *testkit.DB) *testkit.Job {
 // TestChangelogOfATableThatChangesWhileItIsRead kills the job at random moments of the initial read, of the catch-up and
 // of the stream, while the table changes: every change since a row was read is in the changelog once.
 func TestChangelogOfATableThatChangesWhileItIsRead(t *testing.T) {
-	t.Run("mysql", func(t *testing.T) { changeWhileRead(t, testkit.MySQL(t), kills(t, 6)) })
-	t.Run("mariadb", func(t *testing.T) { changeWhileRead(t, testkit.MariaDB(t), kills(t, 3)) })
+	t.Run("mysql", func(t *testing.T) { changeWhileRead(t, testkit.MySQL(t), kills(t, 6), "false") })
+	t.Run("mariadb", func(t *testing.T) { changeWhileRead(t, testkit.MariaDB(t), kills(t, 3), "false") })
+	t.Run("merged", func(t *testing.T) { changeWhileRead(t, testkit.MySQL(t), kills(t, 6), "true") })
 }
 
-func changeWhileRead(t *testing.T, server *testkit.Server, kills int) {
+func changeWhileRead(t *testing.T, server *testkit.Server, kills int, merge string) {
 	rng := seed(t)
 	db := server.Database(t)
 	db.Exec(changedTable)
@@ -174,10 +177,11 @@ func changeWhileRead(t *testing.T, server *testkit.Server, kills int) {
 	before := c.counts()
 	stop := c.goOn()
 	j := inputJob(t, db)
+	j.Conf["precommit-compact"] = merge
 	for i := range kills {
 		p := j.Start()
 		p.Until(30*time.Second, "the start", func() bool { return strings.Contains(p.Output(), "msg=started") })
-		time.Sleep(time.Duration(rng.IntN(150+300*i)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(rng.IntN(150+300*min(i, 6))) * time.Millisecond) // the random moment
 		p.Kill()
 	}
 	p := j.Start()
@@ -186,6 +190,56 @@ func changeWhileRead(t *testing.T, server *testkit.Server, kills int) {
 	stop()
 	p.WaitCaughtUp()
 	p.Stop()
+	if merge == "true" {
+		c.requireStream(t, mergedStreamOf(t, j), before)
+		return
+	}
 	c.requireStream(t, streamOf(t, j), before)
 	j.RequireJava(db.Rows("s"))
+}
+
+// mergedStreamOf is streamOf for merged changelog files: at most one a commit, where nothing is dangling.
+func mergedStreamOf(t *testing.T, j *testkit.Job) map[string][]string {
+	ctx, tbl, out := t.Context(), j.Open(), map[string][]string{}
+	kv := lsm.NewKeyValues(tbl.Schema().RowType())
+	merged := 0
+	for s, err := range tbl.Snapshots(ctx) {
+		require.NoError(t, err)
+		files := map[string]bool{}
+		for e, err := range tbl.ScanChangelog(ctx, s) {
+			require.NoError(t, err)
+			path, err := tbl.DataFilePath(e.Partition, e.Bucket, &e.File)
+			require.NoError(t, err)
+			part, ok, err := tbl.MergedPart(e.Partition, e.Bucket, &e.File)
+			require.NoError(t, err)
+			if ok {
+				merged++
+				path = part.Path
+				content, err := os.ReadFile(strings.TrimPrefix(path, "file://"))
+				require.NoError(t, err)
+				e.File.Name = "cut." + part.Format
+				cut, err := tbl.DataFilePath(e.Partition, e.Bucket, &e.File)
+				require.NoError(t, err)
+				cut = strings.TrimPrefix(cut, "file://")
+				require.NoError(t, os.WriteFile(cut, content[part.Offset:part.Offset+part.Length], 0o600))
+				defer os.Remove(cut)
+			}
+			files[path] = true
+			r, err := lsm.OpenFile(ctx, tbl, e.Partition, e.Bucket, &e.File, tbl.Schema())
+			require.NoError(t, err)
+			for r.Next(kv) == nil {
+				for i, k := range kv.Rows.Kinds {
+					id := string(kv.Rows.Cols[0].Value(i))
+					out[id] = append(out[id], k.String()+" "+string(kv.Rows.Cols[1].Value(i)))
+				}
+			}
+			require.NoError(t, r.Close())
+		}
+		require.LessOrEqual(t, len(files), 1, "files of snapshot %d", s.ID)
+	}
+	require.Positive(t, merged)
+	for p := range tbl.Check(ctx, nil, true, lsm.CheckFile) {
+		require.Equal(t, table.SeverityOrphan, p.Severity, p.String())
+	}
+	return out
 }
