@@ -22,6 +22,7 @@ need() { # command, Debian package
 need javac openjdk-17-jdk-headless
 need mvn maven
 need python3 python3
+need unzip unzip
 oracle=$PAIMON_GO_TEST_HOME/oracle
 sum=$(cat java/pom.xml java/build.sh java/src/oracle/*.java | sha256sum)
 if [ "$(cat "$oracle/.sum" 2>/dev/null)" != "$sum" ]; then

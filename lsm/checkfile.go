@@ -38,11 +38,15 @@ func (c *fileCheck) run(ctx context.Context, t *table.Table) (err error) {
 	if c.path, err = t.DataFilePath(c.entry.Partition, c.entry.Bucket, c.meta); err != nil {
 		return err
 	}
+	at, err := locate(t, c.entry.Partition, c.entry.Bucket, c.meta)
+	if err != nil {
+		return err
+	}
 	if c.schema, err = t.SchemaByID(ctx, c.meta.SchemaID); err != nil {
 		return err
 	}
 	c.layout = newLayout(c.schema.RowType(), c.schema.KeyIndexes(), false)
-	in, dec, err := openPhysical(ctx, t.FS(), c.path, c.meta, format.ReadSpec{Type: c.layout.physical}, nil)
+	in, dec, err := openPhysical(ctx, t.FS(), at, format.ReadSpec{Type: c.layout.physical}, nil)
 	if err != nil {
 		return err
 	}

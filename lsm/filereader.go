@@ -14,7 +14,7 @@ import (
 
 // FileReader reads the records of one data or changelog file as the target schema sees them. Not safe for concurrent use.
 type FileReader struct {
-	path string
+	at   extent
 	meta *table.DataFile
 	plan *filePlan
 	in   fs.Reader
@@ -37,17 +37,17 @@ type readSize struct{ rows, bytes int }
 
 // open opens a file to give the projection's columns. The meter may be nil.
 func (p *projection) open(ctx context.Context, partition []byte, bucket int32, f *table.DataFile, batch readSize, m *meter) (*FileReader, error) {
-	path, err := p.table.DataFilePath(partition, bucket, f)
+	at, err := locate(p.table, partition, bucket, f)
 	if err != nil {
 		return nil, err
 	}
-	r := &FileReader{path: path, meta: f}
+	r := &FileReader{at: at, meta: f}
 	if err := r.open(ctx, p, batch, m); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, corrupt(err))
+		return nil, fmt.Errorf("reading %s: %w", at, corrupt(err))
 	}
 	if err := r.setPartition(p, partition); err != nil {
 		_ = r.Close()
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
 	return r, nil
 }
@@ -57,27 +57,28 @@ func (r *FileReader) open(ctx context.Context, p *projection, batch readSize, m 
 		return err
 	}
 	spec := format.ReadSpec{Type: r.plan.physical, BatchRows: batch.rows, BatchBytes: batch.bytes}
-	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.path, r.meta, spec, m)
+	r.in, r.dec, err = openPhysical(ctx, p.table.FS(), r.at, spec, m)
 	r.physical = row.NewBatch(r.plan.physical)
 	return err
 }
 
 // openPhysical opens a file as it is, if it has the size that the manifest says.
-func openPhysical(ctx context.Context, fsys fs.FileSystem, path string, f *table.DataFile, spec format.ReadSpec, m *meter) (fs.Reader, format.Reader, error) {
-	fm, err := formatOf(f.Name)
+func openPhysical(ctx context.Context, fsys fs.FileSystem, at extent, spec format.ReadSpec, m *meter) (fs.Reader, format.Reader, error) {
+	fm, err := format.Get(at.format)
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := fsys.Open(ctx, path)
+	file, err := fsys.Open(ctx, at.path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := in.Size(); n != f.Size {
-		_ = in.Close()
-		return nil, nil, fmt.Errorf("%w: %d bytes long instead of %d", table.ErrCorrupt, n, f.Size)
+	in, err := at.reader(file)
+	if err != nil {
+		_ = file.Close()
+		return nil, nil, err
 	}
 	in = m.reader(ctx, in)
-	dec, err := fm.NewReader(in, f.Size, spec)
+	dec, err := fm.NewReader(in, at.size, spec)
 	if err != nil {
 		_ = in.Close()
 		return nil, nil, err
@@ -124,7 +125,7 @@ func (r *FileReader) Next(dst *KeyValues) error {
 		err = fmt.Errorf("%w: %d rows instead of %d", table.ErrCorrupt, r.rows, r.meta.RowCount)
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", r.path, corrupt(err))
+		return fmt.Errorf("reading %s: %w", r.at, corrupt(err))
 	}
 	return nil
 }

@@ -131,15 +131,6 @@ func extensionOf(compression string) string {
 	return compression
 }
 
-// formatOf returns the format that a file's name ends with.
-func formatOf(name string) (format.Format, error) {
-	id := name[strings.LastIndexByte(name, '.')+1:]
-	if strings.HasPrefix(id, "cc-") {
-		return nil, fmt.Errorf("%w: reading the merged changelog file %s (changelog.precommit-compact)", ErrUnsupported, name)
-	}
-	return format.Get(id)
-}
-
 func (f *Files) makeSettings(level int, kind FileKind) (*fileSettings, error) {
 	o := f.opts
 	id, compression := table.FileFormat(o, level), table.Compression(o, level)

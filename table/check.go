@@ -183,20 +183,6 @@ func (c *checker) checkFile(at string, e *Entry, changelog bool) {
 	}
 }
 
-// checkMerged compares an entry whose file is part of a merged one with what is stored.
-func (c *checker) checkMerged(at string, e *Entry, part MergedPart, err error) {
-	var size int64
-	if err == nil {
-		size, err = c.size(part.Path)
-	}
-	switch {
-	case err != nil:
-		c.fail("file-missing", e.File.Name, fmt.Errorf("%s refers to it: %w", at, err))
-	case part.Length != e.File.Size || part.Offset > size-part.Length:
-		c.errorf("file-size", part.Path, "%d bytes, %s has %d from %d on, %s says %d", size, e.File.Name, part.Length, part.Offset, at, e.File.Size)
-	}
-}
-
 // checkOrphans reports the files that nothing refers to.
 func (c *checker) checkOrphans() {
 	for path := range c.stored {

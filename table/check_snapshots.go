@@ -114,7 +114,7 @@ func (c *checker) checkContent(s, prev *Snapshot, live liveSet) liveSet {
 	delta, deltaOK := c.checkList(at, s.DeltaManifestList, s.DeltaManifestListSize)
 	if s.ChangelogManifestList != "" {
 		if changelog, ok := c.checkList(at, s.ChangelogManifestList, s.ChangelogListSize); ok {
-			c.checkChangelog(s, changelog)
+			c.checkChangelog(at, s, changelog)
 		}
 	} else if s.ChangelogRecordCount != nil && *s.ChangelogRecordCount != 0 {
 		c.errorf("changelog-count", at, "%d changelog rows without a list", *s.ChangelogRecordCount)
@@ -241,9 +241,9 @@ func (c *checker) compareLive(at string, prev *Snapshot, before, base liveSet) {
 	}
 }
 
-func (c *checker) checkChangelog(s *Snapshot, list []Manifest) {
-	at := c.t.snapshotPath(s.ID)
+func (c *checker) checkChangelog(at string, s *Snapshot, list []Manifest) {
 	var rows int64
+	parts := mergedParts{}
 	for data, err := range c.t.eachManifest(c.ctx, list) {
 		if err != nil {
 			return
@@ -258,9 +258,11 @@ func (c *checker) checkChangelog(s *Snapshot, list []Manifest) {
 			}
 			if c.files {
 				c.checkFile(at, e, true)
+				parts.add(c.t, e)
 			}
 		}
 	}
+	c.checkWhole(at, parts)
 	if s.ChangelogRecordCount == nil || *s.ChangelogRecordCount != rows {
 		c.errorf("changelog-count", at, "changelogRecordCount is not %d, the number of rows", rows)
 	}
@@ -282,6 +284,9 @@ func (c *checker) markUsed(live liveSet) {
 		c.used[path] = true
 		for _, x := range e.File.ExtraFiles {
 			c.used[extraFilePath(path, x)] = true
+		}
+		if part, ok, err := c.t.MergedPart(e.Partition, e.Bucket, &e.File); ok && err == nil {
+			c.used[part.Path] = true
 		}
 	}
 }
@@ -309,6 +314,9 @@ func (c *checker) checkOtherReferences() {
 			continue
 		}
 		c.markSnapshot(&s)
+		if dir == "changelog" && !c.enough && path == c.t.changelogPath(s.ID) {
+			c.checkKept(&s)
+		}
 	}
 }
 

@@ -268,6 +268,9 @@ func (x *orphans) keepManifest(ctx context.Context, m *table.Manifest) error {
 			return err
 		}
 		delete(x.found, e.File.Name)
+		if part, ok, err := x.t.MergedPart(e.Partition, e.Bucket, &e.File); ok && err == nil {
+			delete(x.found, fs.Base(part.Path)) // by any of the parts that lie in it
+		}
 		for _, extra := range e.File.ExtraFiles {
 			delete(x.found, extra)
 		}

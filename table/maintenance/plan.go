@@ -30,6 +30,7 @@ type dataFile struct {
 	path      string
 	size      int64
 	extras    []string
+	inside    bool  // of a merged changelog file, which another entry names: there is nothing at the path
 	deletedBy int64 // the snapshot whose commit deleted it
 }
 
@@ -110,7 +111,11 @@ func (p *plan) file(e *table.Entry) (*dataFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dataFile{path: path, size: e.File.Size, extras: slices.Clone(e.File.ExtraFiles)}, nil
+	f := &dataFile{path: path, size: e.File.Size, extras: slices.Clone(e.File.ExtraFiles)}
+	if part, ok, err := p.t.MergedPart(e.Partition, e.Bucket, &e.File); err == nil && ok {
+		f.inside = part.Path != path
+	}
+	return f, nil
 }
 
 // eachEntry goes through the entries of the manifests of a list.
@@ -214,6 +219,11 @@ func (p *plan) remove(ctx context.Context, r *remover) error {
 	if err := r.all(ctx, p.dataRemovals()); err != nil {
 		return err
 	}
+	for _, f := range p.data {
+		if f.inside {
+			r.report.Bytes += f.size
+		}
+	}
 	if p.t.Options().Bool(table.KeySnapshotCleanEmptyDirectories) && !r.dryRun {
 		if err := removeEmptyDirs(ctx, p.t, r.limit, p.dataPaths()); err != nil {
 			return err
@@ -228,6 +238,9 @@ func (p *plan) remove(ctx context.Context, r *remover) error {
 func (p *plan) dataRemovals() iter.Seq[removal] {
 	return func(yield func(removal) bool) {
 		for _, f := range p.data {
+			if f.inside {
+				continue
+			}
 			outside := relative(p.t, f.path) == f.path
 			if !yield(removal{path: f.path, size: f.size, tolerant: outside}) {
 				return
