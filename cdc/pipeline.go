@@ -270,6 +270,7 @@ func (p *Pipeline) catchUp(ctx context.Context) error {
 		return err
 	}
 	p.catching, p.began = true, time.Now()
+	p.Log.Info("catching up with what changed during the initial read")
 	return nil
 }
 

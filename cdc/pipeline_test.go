@@ -101,7 +101,7 @@ func (w *recorder) Alter(_ context.Context, c ...table.SchemaChange) error {
 	return w.note("alter %d", len(c))
 }
 func (w *recorder) CatchUp(context.Context) error { return w.note("catch up") }
-func (w *recorder) Wait(context.Context) error { return w.note("wait") }
+func (w *recorder) Wait(context.Context) error    { return w.note("wait") }
 
 func rowsOf(n int) *row.Batch { return &row.Batch{N: n} }
 

@@ -22,6 +22,12 @@
 // local disk, and merged again when their epoch is flushed: memory pressure makes no more files. Write waits only when
 // memory is full and the pool is behind; Stats tells for how long it did.
 //
+// # Changelogs
+//
+// With changelog-producer=input the flush writes all rows of a bucket to changelog files too, in the order of keys and then of their
+// arrival, with their kinds. Rows from a log of changes come in pairs of images (Config.PairedUpdates). The files of a
+// partition may become one (precommit-compact: mergedFiles). CatchUp is for rows that the table may contain already.
+//
 // # Exactly once
 //
 // A snapshot records the identifier and properties of its checkpoint. After a crash, look for the last snapshot of the
