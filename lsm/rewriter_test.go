@@ -182,6 +182,10 @@ func requireNoOrphans(t testing.TB, tab *table.Table) {
 			require.NoError(t, err)
 			known[e.File.Name] = true
 		}
+		for e, err := range tab.ScanChangelog(t.Context(), s) {
+			require.NoError(t, err)
+			known[e.File.Name] = true
+		}
 	}
 	for _, name := range bucketFilesOnDisk(t, tab) {
 		require.True(t, known[name], "orphan %s", name)
@@ -218,7 +222,13 @@ func level0(t testing.TB, tab *table.Table, batches iter.Seq[*KeyValues]) {
 }
 
 func TestRewriteThatFailsLeavesNothing(t *testing.T) {
-	tab := wideTable(t, "parquet", table.Options{"target-file-size": "20 kb"})
+	for _, producer := range []string{"none", "lookup", "full-compaction"} {
+		t.Run(producer, func(t *testing.T) { failEverywhere(t, producer) })
+	}
+}
+
+func failEverywhere(t *testing.T, producer string) {
+	tab := wideTable(t, "parquet", table.Options{"target-file-size": "20 kb", "changelog-producer": producer})
 	r := rand.New(rand.NewPCG(1, 9))
 	level0(t, tab, func(yield func(*KeyValues) bool) {
 		for i := range int64(4) {
@@ -250,6 +260,7 @@ func TestRewriteThatFailsLeavesNothing(t *testing.T) {
 		if calls < at {
 			require.NoError(t, err)
 			require.NotEmpty(t, inc.After)
+			require.Equal(t, producer == "none", len(inc.Changelog) == 0)
 			rw.Remove(t.Context(), noPartition, 0, inc)
 			require.Equal(t, before, bucketFilesOnDisk(t, tab))
 			return
