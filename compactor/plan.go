@@ -95,12 +95,17 @@ func (l *tableLoop) expired(p *partition, now time.Time) bool {
 	return expired
 }
 
+// deltaCommits is how many commits of ours there are from one full compaction to the next; 0: there are none. Readers of a
+// table whose changelog comes from full compactions wait for them, so that each commit has one unless the table says else.
 func (l *tableLoop) deltaCommits() int {
 	o := l.t.Options()
-	if !o.Has(table.KeyFullCompactionDeltaCommits) || o.Int(table.KeyFullCompactionDeltaCommits) < 0 {
-		return 0
+	switch {
+	case o.Has(table.KeyFullCompactionDeltaCommits) && o.Int(table.KeyFullCompactionDeltaCommits) >= 0:
+		return max(1, o.Int(table.KeyFullCompactionDeltaCommits))
+	case o.Enum(table.KeyChangelogProducer) == "full-compaction":
+		return 1
 	}
-	return max(1, o.Int(table.KeyFullCompactionDeltaCommits))
+	return 0
 }
 
 // fullDue tells whether buckets with new files are to be compacted in full, as full-compaction.delta-commits has it: each N
