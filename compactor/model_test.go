@@ -64,6 +64,10 @@ func modelOptions(rng *rand.Rand) table.Options {
 	if rng.IntN(4) == 0 {
 		o["compaction.force-up-level-0"] = "true"
 	}
+	o["changelog-producer"] = pick(rng, "none", "none", "lookup", "full-compaction")
+	if rng.IntN(2) == 0 {
+		o["lookup-compact"] = "gentle"
+	}
 	return o
 }
 
