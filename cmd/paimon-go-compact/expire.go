@@ -207,19 +207,19 @@ func (a *removeOrphanFilesArgs) Run(ctx context.Context, env *environment) error
 			return err
 		}
 	}
-	for _, name := range names {
+	var errs []error
+	for _, name := range names { // what is wrong with one table keeps no other from being cleaned
 		t, err := w.Open(ctx, name)
 		if all && errors.Is(err, table.ErrNoTable) {
 			continue // dropped meanwhile
 		} else if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		r, err := maintenance.RemoveOrphanFiles(ctx, t, o)
-		if err := a.report(env.stdout, t.Path(), &r, err); err != nil {
-			return err
-		}
+		errs = append(errs, a.report(env.stdout, t.Path(), &r, err))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // reportLine is a report as JSON.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,7 +28,15 @@ import (
 	"github.com/paimon-go/paimon-go/writer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asProgram is the environment variable that makes the test binary the program, with arguments separated by spaces.
+const asProgram = "PAIMON_GO_TEST_ARGUMENTS"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(asProgram); args != "" {
+		os.Exit(run(strings.Fields(args), os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // call runs the program and returns its output and what it wrote to stderr.
 func call(t *testing.T, code int, args ...string) (stdout, stderr string) {
@@ -384,8 +393,19 @@ func TestRemoveOrphanFiles(t *testing.T) {
 	require.NoFileExists(t, orphans[0])
 	require.NoFileExists(t, orphans[1])
 	require.FileExists(t, orphans[2])
-	call(t, 0, "expire_tags", "--warehouse", w, "--database", "d", "--table", "t", "--dry_run")
-	call(t, 0, "expire_changelogs", "--warehouse", w, "--database", "d", "--table", "t", "--delete_all", "true")
+
+	require.NoError(t, os.WriteFile(orphans[1], []byte("x"), 0o600))
+	old := time.Now().Add(-48 * time.Hour)
+	require.NoError(t, os.Chtimes(orphans[1], old, old))
+	require.NoError(t, os.WriteFile(filepath.Join(w, "d.db", "t", "snapshot", "snapshot-1"), []byte("damaged"), 0o600))
+	require.NoError(t, os.WriteFile(orphans[0], []byte("x"), 0o600))
+	require.NoError(t, os.Chtimes(orphans[0], old, old))
+	_, errs := call(t, cli.ExitCorrupt, "remove_orphan_files", "--warehouse", w, "--database", "d")
+	require.Contains(t, errs, "d.db/t")
+	require.FileExists(t, orphans[0])
+	require.NoFileExists(t, orphans[1], "the other tables are cleaned all the same")
+	call(t, 0, "expire_tags", "--warehouse", w, "--database", "d", "--table", "u", "--dry_run")
+	call(t, 0, "expire_changelogs", "--warehouse", w, "--database", "d", "--table", "u", "--delete_all", "true")
 }
 
 func TestOnceThatASignalStopsIsNotDone(t *testing.T) {
@@ -407,6 +427,44 @@ func TestOnceThatASignalStopsIsNotDone(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(w, "d.db", "t", "dt=*", "bucket-*", "*"))
 	require.NoError(t, err)
 	require.Len(t, left, 24, "no file is left behind")
+}
+
+// TestASecondSignalEndsTheProgramAtOnce: after the first one it ends by itself. Where it does so before the second one comes
+// to it, it is tried again.
+func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	w := t.TempDir()
+	tab := fill(t, w, "d", "t", 6, nil)
+	args := append([]string{"compact", "--once", "--bytes_per_second", "100"}, place(w, "d", "t")...)
+	killed := false
+	for try := 0; try < 20 && !killed; try++ {
+		killed = signalUntilItEnds(t, args).Signaled()
+	}
+	require.True(t, killed)
+	_, files := state(t, tab)
+	require.Equal(t, 12, files["dt=2024-01-01 level 0"])
+}
+
+// signalUntilItEnds runs the program and sends it SIGTERM from its first output on.
+func signalUntilItEnds(t *testing.T, args []string) syscall.WaitStatus {
+	errs := &onWrite{begun: make(chan struct{})}
+	program := exec.Command(os.Args[0])
+	program.Env = append(os.Environ(), asProgram+"="+strings.Join(args, " "))
+	program.Stderr = struct{ io.Writer }{errs} // without ReadFrom, which is not seen
+	require.NoError(t, program.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = program.Wait() // the state tells
+		close(ended)
+	}()
+	<-errs.begun
+	for {
+		select {
+		case <-ended:
+			return program.ProcessState.Sys().(syscall.WaitStatus)
+		default:
+			_ = program.Process.Signal(syscall.SIGTERM) // it may just have ended
+		}
+	}
 }
 
 // onWrite tells of the first write.
