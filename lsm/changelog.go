@@ -23,7 +23,7 @@ type Changes struct {
 // that has expired, and whose changelog is not kept longer, is an error that wraps fs.ErrNotExist.
 func ReadChangelog(ctx context.Context, t *table.Table, from, to int64, o ScanOptions) iter.Seq2[Changes, error] {
 	return func(yield func(Changes, error) bool) {
-		c, err := newChangelogReader(t, &o)
+		c, err := NewChangelogReader(t, o)
 		if err != nil {
 			yield(Changes{}, err)
 			return
@@ -34,7 +34,7 @@ func ReadChangelog(ctx context.Context, t *table.Table, from, to int64, o ScanOp
 				yield(Changes{}, fmt.Errorf("reading the changelog of snapshot %d: %w", id, err))
 				return
 			}
-			for b, err := range c.snapshot(ctx, s) {
+			for b, err := range c.Read(ctx, s) {
 				if !yield(Changes{Snapshot: s, Rows: b}, err) || err != nil {
 					return
 				}
@@ -43,14 +43,17 @@ func ReadChangelog(ctx context.Context, t *table.Table, from, to int64, o ScanOp
 	}
 }
 
-type changelogReader struct {
+// ChangelogReader is ReadChangelog for callers that choose the snapshots themselves, one after the other. It reads on with the
+// schema that it began with, as Java's does.
+type ChangelogReader struct {
 	table    *table.Table
-	opts     *ScanOptions
+	opts     ScanOptions
 	proj     *projection
 	produced bool // the table has a changelog-producer
 }
 
-func newChangelogReader(t *table.Table, o *ScanOptions) (*changelogReader, error) {
+// NewChangelogReader returns a reader of a table's changes.
+func NewChangelogReader(t *table.Table, o ScanOptions) (*ChangelogReader, error) {
 	if o.Schema == nil {
 		o.Schema = t.Schema()
 	}
@@ -58,14 +61,14 @@ func newChangelogReader(t *table.Table, o *ScanOptions) (*changelogReader, error
 	if err != nil {
 		return nil, err
 	}
-	return &changelogReader{
+	return &ChangelogReader{
 		table: t, opts: o, proj: newProjection(t, o.Schema, cols),
 		produced: t.Options().Get(table.KeyChangelogProducer) != "none",
 	}, nil
 }
 
-// snapshot reads the changes of one snapshot.
-func (c *changelogReader) snapshot(ctx context.Context, s *table.Snapshot) iter.Seq2[*row.Batch, error] {
+// Read gives the changes of a snapshot, or of a changelog that outlived its snapshot (table.SnapshotOrChangelog).
+func (c *ChangelogReader) Read(ctx context.Context, s *table.Snapshot) iter.Seq2[*row.Batch, error] {
 	return func(yield func(*row.Batch, error) bool) {
 		var entries iter.Seq2[table.Entry, error]
 		switch {
@@ -79,7 +82,7 @@ func (c *changelogReader) snapshot(ctx context.Context, s *table.Snapshot) iter.
 			return
 		}
 		buckets, err := groupBuckets(entries, func(e *table.Entry) bool {
-			o := c.opts
+			o := &c.opts
 			return e.Kind == table.Add && (o.Partition == nil || string(o.Partition) == string(e.Partition)) &&
 				(o.Bucket == nil || *o.Bucket == e.Bucket) && (o.Match == nil || o.Match(e.Partition, e.Bucket))
 		})
@@ -100,7 +103,7 @@ func (c *changelogReader) snapshot(ctx context.Context, s *table.Snapshot) iter.
 }
 
 // bucket reads the files of a bucket one after the other; false when the caller has enough.
-func (c *changelogReader) bucket(ctx context.Context, b *bucketFiles, kv *KeyValues, yield func(*row.Batch, error) bool) (bool, error) {
+func (c *ChangelogReader) bucket(ctx context.Context, b *bucketFiles, kv *KeyValues, yield func(*row.Batch, error) bool) (bool, error) {
 	files := make(run, len(b.files))
 	for i := range b.files {
 		files[i].file = &b.files[i]

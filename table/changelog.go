@@ -17,6 +17,26 @@ func (t *Table) changelogPath(id int64) string {
 	return t.changelogDir() + "/" + changelogPrefix + strconv.FormatInt(id, 10)
 }
 
+// EarliestChange returns the id of the earliest snapshot whose changes can be read, and those of all after it: that of a
+// snapshot or of a changelog that outlived its snapshot. 0 when there is none.
+func (t *Table) EarliestChange(ctx context.Context) (int64, error) {
+	earliest, err := t.Earliest(ctx)
+	if earliest == nil || err != nil {
+		return 0, err
+	}
+	kept, err := t.ChangelogIDs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	id := earliest.ID
+	for i := len(kept) - 1; i >= 0; i-- {
+		if kept[i] == id-1 {
+			id--
+		}
+	}
+	return id, nil
+}
+
 // SnapshotOrChangelog is Snapshot for readers of changes: of a snapshot that has expired it returns the changelog that is
 // kept longer (changelog/changelog-<id>, where changelog retention exceeds that of snapshots). Only its delta and changelog
 // manifest lists can still be read.
@@ -27,6 +47,9 @@ func (t *Table) SnapshotOrChangelog(ctx context.Context, id int64) (*Snapshot, e
 	}
 	c, e := t.Changelog(ctx, id)
 	if errors.Is(e, fs.ErrNotExist) {
+		if earliest, e := t.EarliestChange(ctx); e == nil && id < earliest {
+			err = fmt.Errorf("the changes of snapshot %d have expired, the earliest that can be read are those of snapshot %d: %w", id, earliest, err)
+		}
 		return nil, err
 	}
 	return c, e

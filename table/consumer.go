@@ -15,6 +15,8 @@ import (
 type Consumer struct {
 	ID   string
 	Next int64 // the snapshot that it reads next
+
+	Changed time.Time // when that was recorded
 }
 
 // consumerPrefix precedes the id in the names of consumer files.
@@ -47,9 +49,40 @@ func (t *Table) Consumers(ctx context.Context) ([]Consumer, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Consumer{ID: id, Next: next})
+		all = append(all, Consumer{ID: id, Next: next, Changed: info.ModTime})
 	}
 	return all, nil
+}
+
+// Consumer returns the progress of a consumer; the error wraps fs.ErrNotExist when there is none. Changed is not set.
+func (t *Table) Consumer(ctx context.Context, id string) (Consumer, error) {
+	if err := checkConsumerID(id); err != nil {
+		return Consumer{}, err
+	}
+	next, err := t.readConsumer(ctx, t.consumerPath(id))
+	return Consumer{ID: id, Next: next}, err
+}
+
+// RecordConsumer tells the progress of a consumer, for expiry and for readers of every engine that go on under its name.
+func (t *Table) RecordConsumer(ctx context.Context, id string, next int64) error {
+	if err := checkConsumerID(id); err != nil {
+		return err
+	}
+	data, err := prettyJSON(fmt.Appendf(nil, `{"nextSnapshot":%d}`, next))
+	if err != nil {
+		return err
+	}
+	if err := t.fs.Replace(ctx, t.consumerPath(id), data); err != nil {
+		return fmt.Errorf("recording consumer %s: %w", t.consumerPath(id), err)
+	}
+	return nil
+}
+
+func checkConsumerID(id string) error {
+	if id == "" || strings.ContainsAny(id, "/\\") {
+		return fmt.Errorf("%w: consumer-id %q is no file name", ErrOption, id)
+	}
+	return nil
 }
 
 // IdleConsumers returns the ids of the consumers that have not told of progress since a time.

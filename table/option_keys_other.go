@@ -113,7 +113,6 @@ var (
 	_ = define(String, "incremental-to-auto-tag", "", "Changes up to a tag.").stored()
 	_ = define(Size, "source.split.target-size", "128 mb", "Size of a split.").stored()
 	_ = define(Size, "source.split.open-file-cost", "4 mb", "Least weight of a file in a split.").stored()
-	_ = define(Duration, "continuous.discovery-interval", "10 s", "Pause between looks for new snapshots.").stored()
 	_ = define(Duration, "streaming.read.snapshot.delay", "", "How far streaming readers stay behind.").stored()
 	_ = define(Bool, "scan.ignore-corrupt-files", "false", "Scans leave out corrupt files.").stored()
 	_ = define(Bool, "scan.ignore-lost-files", "false", "Scans leave out missing files.").stored()
@@ -121,6 +120,9 @@ var (
 	_ = define(String, "stream-scan-mode", "none", "Set by Java's own compaction.").stored()
 	_ = define(String, "batch-scan-mode", "none", "Set by Java's own compaction.").stored()
 )
+
+// KeyContinuousDiscoveryInterval is what readers that follow a table wait between looks.
+var KeyContinuousDiscoveryInterval = define(Duration, "continuous.discovery-interval", "10 s", "Pause between looks for new snapshots.")
 
 // Patterns are families of keys. The first that matches counts.
 var Patterns = []Pattern{

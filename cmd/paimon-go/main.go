@@ -1,5 +1,5 @@
 // Command paimon-go looks into Paimon tables: their schema, snapshots, files, rows and changes, and whether all of it is
-// sound. It changes nothing but by its verb create.
+// sound. It changes nothing but by its verbs create and consumers, and changelog with --consumer-id.
 package main
 
 import (
@@ -28,6 +28,7 @@ type arguments struct {
 	Buckets   bucketsArgs   `cmd:"" help:"Sum the files up by bucket and level."`
 	Scan      scanArgs      `cmd:"" help:"Read the rows of a snapshot, merged."`
 	Changelog changelogArgs `cmd:"" help:"Read what a range of snapshots changed, as a streaming reader sees it."`
+	Consumers consumersArgs `cmd:"" help:"List how far streaming readers are, set that or forget them."`
 	Check     checkArgs     `cmd:"" help:"Look for damage in metadata and files."`
 	Create    createArgs    `cmd:"" help:"Create a table."`
 
@@ -47,8 +48,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}.Parse(&arguments{}, args, out)
 	if k != nil && err == nil {
 		k.BindTo(ctx, (*context.Context)(nil))
-		err = k.Run(&environment{in: stdin, out: out})
-		if ctx.Err() != nil {
+		env := &environment{in: stdin, out: out}
+		err = k.Run(env)
+		if ctx.Err() != nil && !env.endless {
 			err = cli.ErrStopped
 		}
 	}
@@ -62,4 +64,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 type environment struct {
 	in  io.Reader
 	out *bufio.Writer
+	// endless: a signal is how the verb ends, and no failure.
+	endless bool
 }

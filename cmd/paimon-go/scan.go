@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
-	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
-	"github.com/paimon-go/paimon-go/table"
 )
 
 // rowArgs choose among rows.
@@ -46,112 +42,78 @@ func (a *scanArgs) Run(ctx context.Context, env *environment) error {
 	if o.Match, err = a.matcher(t); err != nil {
 		return err
 	}
-	batches := func(yield func(lsm.Changes, error) bool) {
-		for b, err := range lsm.Scan(ctx, t, s, o) {
-			if !yield(lsm.Changes{Rows: b}, err) {
-				return
-			}
-		}
-	}
-	return a.print(env, batches, a.JSON, nil)
-}
-
-type changelogArgs struct {
-	tableArgs
-	outputArgs
-	optionArgs
-	bucketArgs
-	rowArgs
-	From int64 `placeholder:"N" help:"First snapshot; default: the earliest."`
-	To   int64 `placeholder:"N" help:"Last snapshot; default: the latest."`
-}
-
-// Run prints what snapshots changed.
-func (a *changelogArgs) Run(ctx context.Context, env *environment) error {
-	t, err := a.open(ctx, a.optionArgs)
-	if err != nil {
-		return err
-	}
-	from, to, err := a.span(ctx, t)
-	if err != nil {
-		return err
-	}
-	o := lsm.ScanOptions{Bucket: a.Bucket, Columns: cli.Names(a.Columns)}
-	if o.Match, err = a.matcher(t); err != nil {
-		return err
-	}
-	return a.print(env, lsm.ReadChangelog(ctx, t, from, to, o), a.JSON, []string{"snapshot", "kind"})
-}
-
-// span returns the range of snapshots, an empty one when the table has none.
-func (a *changelogArgs) span(ctx context.Context, t *table.Table) (from, to int64, err error) {
-	last, err := t.Latest(ctx)
-	if last == nil || err != nil {
-		return 1, 0, err
-	}
-	if from, to = a.From, a.To; to == 0 {
-		to = last.ID
-	}
-	if to > last.ID {
-		return 0, 0, fmt.Errorf("%w: --to %d: the latest snapshot is %d", cli.ErrUsage, to, last.ID)
-	}
-	if from == 0 {
-		first, err := t.Earliest(ctx)
-		if first == nil || err != nil {
-			return 1, 0, err
-		}
-		return first.ID, to, nil
-	}
-	if _, err := t.SnapshotOrChangelog(ctx, from); errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, fmt.Errorf("%w: --from %d: the snapshot does not exist, or has expired", cli.ErrUsage, from)
-	} else if err != nil {
-		return 0, 0, err
-	}
-	return from, to, nil
-}
-
-// print prints rows; columns about the change come first where extra names them.
-func (a *rowArgs) print(env *environment, batches iter.Seq2[lsm.Changes, error], asJSON bool, extra []string) error {
-	var n int64
-	var g *cli.Grid
-	var line []byte
-	for c, err := range batches {
+	p := &printer{rowArgs: &a.rowArgs, env: env, json: a.JSON}
+	for b, err := range lsm.Scan(ctx, t, s, o) {
 		if err != nil {
 			return err
 		}
-		if a.Count && a.Limit == 0 {
-			n += int64(c.Rows.N)
-			continue
-		}
-		if g == nil {
-			g = cli.NewGrid(env.out, header(extra, c.Rows)...)
-		}
-		for i := 0; i < c.Rows.N && (a.Limit == 0 || n < a.Limit); i++ {
-			n++
-			switch {
-			case a.Count:
-			case asJSON:
-				line = append(appendRow(line[:0], c, i), '\n')
-				_, err = env.out.Write(line)
-			default:
-				err = g.Row(cells(c, i, extra != nil)...)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if a.Limit > 0 && n >= a.Limit {
+		if more, err := p.batch(lsm.Changes{Rows: b}); err != nil {
+			return err
+		} else if !more {
 			break
 		}
 	}
+	return p.end()
+}
+
+// printer prints rows as the arguments ask; columns about the change come first where extra names them.
+type printer struct {
+	*rowArgs
+	env   *environment
+	json  bool
+	extra []string
+
+	n    int64
+	grid *cli.Grid
+	line []byte
+}
+
+// batch prints rows; false when there are enough.
+func (p *printer) batch(c lsm.Changes) (more bool, err error) {
+	if p.Count && p.Limit == 0 {
+		p.n += int64(c.Rows.N)
+		return true, nil
+	}
+	if p.grid == nil {
+		p.grid = cli.NewGrid(p.env.out, header(p.extra, c.Rows)...)
+	}
+	for i := 0; i < c.Rows.N && (p.Limit == 0 || p.n < p.Limit); i++ {
+		p.n++
+		switch {
+		case p.Count:
+		case p.json:
+			p.line = append(appendRow(p.line[:0], c, i), '\n')
+			_, err = p.env.out.Write(p.line)
+		default:
+			err = p.grid.Row(cells(c, i, p.extra != nil)...)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return p.Limit == 0 || p.n < p.Limit, nil
+}
+
+// flush makes what was printed visible.
+func (p *printer) flush() error {
+	if p.grid != nil {
+		if err := p.grid.End(); err != nil {
+			return err
+		}
+	}
+	return p.env.out.Flush()
+}
+
+// end prints what comes last.
+func (p *printer) end() error {
 	switch {
-	case a.Count && asJSON:
-		return cli.PrintJSON(env.out, map[string]int64{"rows": n})
-	case a.Count:
-		_, err := fmt.Fprintln(env.out, n)
+	case p.Count && p.json:
+		return cli.PrintJSON(p.env.out, map[string]int64{"rows": p.n})
+	case p.Count:
+		_, err := fmt.Fprintln(p.env.out, p.n)
 		return err
-	case g != nil:
-		return g.End()
+	case p.grid != nil:
+		return p.grid.End()
 	}
 	return nil
 }
