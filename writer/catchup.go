@@ -22,7 +22,7 @@ func (c *catchUp) rows(ctx context.Context, g *generation, b *bucket) iter.Seq2[
 	return lsm.Scan(ctx, c.table, c.snapshot, lsm.ScanOptions{Schema: g.schema, Partition: b.part.bytes, Bucket: &b.id})
 }
 
-// CatchUp says that the rows until the next Checkpoint are changes that the table may contain already, whole or in part,
+// CatchUp says that the rows until the next Checkpoint that has any are changes that the table may contain already, whole or in part,
 // because it was read from a source that changed meanwhile. The changelog gets what is new of them, each after what it
 // changes (lsm.CatchUpSink); the table gets all of them, which makes no difference to it. Rows must be paired
 // (Config.PairedUpdates), and the table's content must come from that source.

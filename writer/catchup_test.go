@@ -94,6 +94,9 @@ func TestCatchUp(t *testing.T) {
 		require.Equal(t, src.rows, replayed)
 		require.Equal(t, src.rows, contents(t, tbl))
 
+		if changes.N == 0 {
+			return // the catch-up goes on
+		}
 		// What comes behind the checkpoint is not held against anything.
 		b := row.NewBatch(w.Type())
 		appendRow(b, row.Insert, 0, "again", "d")
