@@ -53,7 +53,7 @@ func newConvert(from, to *row.Type) (convert, error) {
 }
 
 func castError(from, to *row.Type) error {
-	return fmt.Errorf("values written as %s are not read as %s", from, to)
+	return fmt.Errorf("%w: values written as %s are not read as %s", ErrUnsupported, from, to)
 }
 
 // sameValues reports whether columns of both types hold the same values in the same slices, whatever the names.

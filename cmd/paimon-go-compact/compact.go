@@ -63,6 +63,11 @@ func (a *compactDatabaseArgs) Run(ctx context.Context, env *environment) error {
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
+	if a.Once || a.DryRun || a.Explain { // a service waits for what is made later
+		if err := w.exists(ctx, "--warehouse", w.root); err != nil {
+			return err
+		}
+	}
 	return a.run(ctx, env, cfg, w)
 }
 

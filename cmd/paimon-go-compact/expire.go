@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/table/maintenance"
 )
@@ -35,25 +36,37 @@ type retainArgs struct {
 	RetainMax  *int   `name:"retain-max" placeholder:"N" help:"Keep at most so many; default: the table's option."`
 	RetainMin  *int   `name:"retain-min" placeholder:"N" help:"Keep at least so many; default: the table's option."`
 	OlderThan  string `name:"older-than" placeholder:"TIME" help:"Remove what is older than this local time, 'yyyy-MM-dd HH:mm:ss'; default: by the table's option."`
-	MaxDeletes int    `name:"max-deletes" placeholder:"N" help:"Remove at most so many; default: the table's option."`
+	MaxDeletes *int   `name:"max-deletes" placeholder:"N" help:"Remove at most so many; default: the table's option."`
 }
 
 func (a *retainArgs) options(r *removeArgs) (maintenance.ExpireOptions, error) {
-	o := maintenance.ExpireOptions{RetainMax: a.RetainMax, RetainMin: a.RetainMin, MaxDeletes: a.MaxDeletes, DryRun: r.DryRun}
-	for flag, v := range map[string]*int{"retain_max": a.RetainMax, "retain_min": a.RetainMin} {
-		if v != nil && *v < 1 {
-			return o, fmt.Errorf("--%s %d is below 1: %w", flag, *v, cli.ErrUsage)
-		}
-	}
-	if a.MaxDeletes < 0 {
-		return o, fmt.Errorf("--max_deletes %d is below 0: %w", a.MaxDeletes, cli.ErrUsage)
-	}
+	o := maintenance.ExpireOptions{RetainMax: a.RetainMax, RetainMin: a.RetainMin, DryRun: r.DryRun}
 	var err error
+	if _, err = countArg("retain_max", a.RetainMax); err != nil {
+		return o, err
+	}
+	if _, err = countArg("retain_min", a.RetainMin); err != nil {
+		return o, err
+	}
+	if o.MaxDeletes, err = countArg("max_deletes", a.MaxDeletes); err != nil {
+		return o, err
+	}
 	if o.OlderThan, err = timeArg("older_than", a.OlderThan); err != nil {
 		return o, err
 	}
 	o.Limit, err = r.limit()
 	return o, err
+}
+
+// countArg returns a number of things, 0 when it is not given. A 0 that is given would be taken for no bound at all.
+func countArg(flag string, n *int) (int, error) {
+	switch {
+	case n == nil:
+		return 0, nil
+	case *n < 1:
+		return 0, fmt.Errorf("--%s %d is below 1: %w", flag, *n, cli.ErrUsage)
+	}
+	return *n, nil
 }
 
 type expireSnapshotsArgs struct {
@@ -105,7 +118,7 @@ type expirePartitionsArgs struct {
 	TimestampFormatter string `name:"timestamp-formatter" placeholder:"PATTERN" help:"How a partition's time is written, such as yyyy-MM-dd; default: partition.timestamp-formatter."`
 	TimestampPattern   string `name:"timestamp-pattern" placeholder:"PATTERN" help:"Which partition columns make the time, such as '$dt $hour'; default: partition.timestamp-pattern."`
 	ExpireStrategy     string `name:"expire-strategy" placeholder:"values-time|update-time" help:"Whether a partition's values or its newest file tell the age; default: partition.expiration-strategy."`
-	MaxExpires         int    `name:"max-expires" placeholder:"N" help:"Drop at most so many partitions."`
+	MaxExpires         *int   `name:"max-expires" placeholder:"N" help:"Drop at most so many partitions."`
 }
 
 // Run drops partitions.
@@ -119,8 +132,9 @@ func (a *expirePartitionsArgs) Run(ctx context.Context, env *environment) error 
 			options = append(options, o.key+"="+o.value)
 		}
 	}
-	if a.MaxExpires < 0 {
-		return fmt.Errorf("--max_expires %d is below 0: %w", a.MaxExpires, cli.ErrUsage)
+	most, err := countArg("max_expires", a.MaxExpires)
+	if err != nil {
+		return err
 	}
 	if _, err := a.limit(); err != nil {
 		return err
@@ -135,7 +149,7 @@ func (a *expirePartitionsArgs) Run(ctx context.Context, env *environment) error 
 	case !t.Options().Has(table.KeyPartitionExpirationTime):
 		return fmt.Errorf("--expiration_time is required, the table %s doesn't set %s: %w", t.Path(), table.KeyPartitionExpirationTime.Name, cli.ErrUsage)
 	}
-	r, err := maintenance.ExpirePartitions(ctx, t, "paimon-go-compact_"+uuid.NewString(), maintenance.PartitionOptions{MaxNum: a.MaxExpires, DryRun: a.DryRun})
+	r, err := maintenance.ExpirePartitions(ctx, t, "paimon-go-compact_"+uuid.NewString(), maintenance.PartitionOptions{MaxNum: most, DryRun: a.DryRun})
 	return a.report(env.stdout, t.Path(), &r, err)
 }
 
@@ -200,6 +214,9 @@ func (a *removeOrphanFilesArgs) Run(ctx context.Context, env *environment) error
 	names := []string{a.Database + "." + a.Table}
 	w.paths[names[0]] = table.TablePath(w.root, a.Database, a.Table)
 	if all {
+		if err := w.exists(ctx, "--database", fs.Dir(table.TablePath(w.root, a.Database, "t"))); err != nil {
+			return err
+		}
 		if w.databases, err = pattern("database", regexp.QuoteMeta(a.Database)); err != nil {
 			return err
 		}

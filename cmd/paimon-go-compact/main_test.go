@@ -255,6 +255,11 @@ func TestArguments(t *testing.T) {
 		{"compact_database", "--once", "--warehouse", w, "--mode", "both"},
 		append([]string{"expire_snapshots", "--retain_max", "0"}, at...), append([]string{"expire_snapshots", "--older_than", "yesterday"}, at...),
 		append([]string{"expire_snapshots", "--max_deletes", "-1"}, at...), append([]string{"expire_snapshots", "--options", "x"}, at...),
+		append([]string{"expire_snapshots", "--max_deletes", "0"}, at...), append([]string{"expire_changelogs", "--max_deletes", "0"}, at...),
+		append([]string{"expire_partitions", "--expiration_time", "1 d", "--max_expires", "0"}, at...),
+		append([]string{"expire_partitions", "--expiration_time", "1 d", "--max_expires", "-1"}, at...),
+		{"compact_database", "--once", "--warehouse", w + "/no"}, {"compact_database", "--dry_run", "--warehouse", w + "/no"},
+		{"remove_orphan_files", "--warehouse", w, "--database", "no"}, {"remove_orphan_files", "--warehouse", w, "--database", "no", "--table", "*"},
 		append([]string{"expire_partitions"}, at...), append([]string{"remove_orphan_files", "--older_than", "2999-01-01 00:00:00"}, at...),
 		{"remove_orphan_files", "--warehouse", w},
 	} {

@@ -40,6 +40,17 @@ func pattern(flag, text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+// exists refuses a directory that isn't there: tables that a wrong name hides would look as if nothing were due.
+func (w *warehouse) exists(ctx context.Context, flag, path string) error {
+	_, err := w.fsys.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no %s: %w", flag, path, cli.ErrUsage)
+	} else if err != nil {
+		return fmt.Errorf("looking for %s: %w", path, err)
+	}
+	return nil
+}
+
 // wants tells whether the patterns choose a table. Excluding wins.
 func (w *warehouse) wants(database, name string) bool {
 	full := database + "." + name
