@@ -70,16 +70,22 @@ func newFiles(t *table.Table, s *table.Schema, block int64) (*Files, error) {
 		block:    block,
 		settings: map[settingsKey]*fileSettings{},
 	}
-	set, err := f.settingsOf(0, Data)
-	if err != nil {
-		return nil, err
+	kinds := []FileKind{Data}
+	if o.Enum(table.KeyChangelogProducer) != "none" {
+		kinds = append(kinds, Changelog)
 	}
-	// The format knows its compressions and types: refuse now what no flush could write.
-	enc, err := set.format.NewWriter(io.Discard, set.spec)
-	if err != nil {
-		return nil, fmt.Errorf("%w: files of level 0: %w", table.ErrOption, err)
+	// Formats know their compressions and types: refuse now what no flush could write.
+	for _, kind := range kinds {
+		set, err := f.settingsOf(0, kind)
+		if err != nil {
+			return nil, err
+		}
+		enc, err := set.format.NewWriter(io.Discard, set.spec)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s files of level 0: %w", table.ErrOption, [...]string{"data", "changelog"}[kind], err)
+		}
+		enc.Abort()
 	}
-	enc.Abort()
 	return f, nil
 }
 

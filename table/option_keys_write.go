@@ -40,10 +40,10 @@ var (
 	KeyDataFilePrefix               = define(String, "data-file.prefix", "data-", "Start of the names of data files.")
 	KeyDataFileThinMode             = define(Bool, "data-file.thin-mode", "false",
 		"Key columns are not stored a second time; the table's values have them.")
-	KeyChangelogFilePrefix      = define(String, "changelog-file.prefix", "changelog-", "Start of the names of changelog files.").stored()
-	KeyChangelogFileFormat      = define(String, "changelog-file.format", "", "Format of changelog files; as data files when not set.").stored()
-	KeyChangelogFileCompression = define(String, "changelog-file.compression", "", "Compression of changelog files; as data files when not set.").stored()
-	KeyChangelogFileStatsMode   = define(String, "changelog-file.stats-mode", "", "Statistics of changelog files; as data files when not set.").checked(checkStatsMode).stored()
+	KeyChangelogFilePrefix      = define(String, "changelog-file.prefix", "changelog-", "Start of the names of changelog files.")
+	KeyChangelogFileFormat      = define(String, "changelog-file.format", "", "Format of changelog files; as data files when not set.")
+	KeyChangelogFileCompression = define(String, "changelog-file.compression", "", "Compression of changelog files; as data files when not set.")
+	KeyChangelogFileStatsMode   = define(String, "changelog-file.stats-mode", "", "Statistics of changelog files; as data files when not set.").checked(checkStatsMode)
 	KeyMetadataStatsMode        = define(String, "metadata.stats-mode", "truncate(16)",
 		"Statistics of the columns in manifests: none, counts, truncate(n), full.").
 		checked(checkStatsMode)

@@ -209,3 +209,15 @@ func TestLoneUpdateBefore(t *testing.T) {
 		require.Equal(t, map[string][]string{"0/d": {"+I v0"}, "1/d": {"+I v1", "-U v1"}}, changesOf(t, tbl, 1))
 	}
 }
+
+func TestChangelogOptionsThatCannotBeAreRefused(t *testing.T) {
+	for _, o := range [][2]string{
+		{"changelog-file.format", "orc"}, {"changelog-file.compression", "zstdd"},
+		{"changelog-producer.row-deduplicate-ignore-fields", "nothing"},
+	} {
+		_, tbl := guideTable(t, "changelog-producer", "input", "changelog-producer.row-deduplicate", "true", o[0], o[1])
+		_, err := Open(t.Context(), tbl, Config{})
+		require.ErrorIs(t, err, table.ErrOption, o[0])
+		require.ErrorContains(t, err, o[1])
+	}
+}
