@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,6 +120,9 @@ func TestExpiredSnapshotsAreReadFromKeptChangelogsOrNamed(t *testing.T) {
 	_, err = maintenance.ExpireChangelogs(t.Context(), tab, maintenance.ExpireOptions{RetainMax: &two, RetainMin: &one}, false)
 	require.NoError(t, err)
 	call(t, 0, "check", dir, "--strict", "--deep") // the merged files of what expired are gone
+	orphans, err := maintenance.RemoveOrphanFiles(t.Context(), tab, maintenance.OrphanOptions{OlderThan: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	require.Zero(t, orphans.Files, orphans.Names)
 	call(t, 0, "consumers", dir, "--reset=late=1")
 	for _, from := range []string{"--from=1", "--consumer-id=late"} {
 		_, errs := call(t, cli.ExitUsage, "changelog", dir, from)
