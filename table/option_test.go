@@ -262,13 +262,13 @@ func TestEditDistance(t *testing.T) {
 
 func TestTheCompactorHasLimitsOfItsOwn(t *testing.T) {
 	for _, o := range []Options{
-		{"bucket": "4"}, {"bucket": "-1"}, {"write-only": "false", "merge-engine": "aggregation"}, {"changelog-producer": "input"},
+		{"bucket": "4"}, {"bucket": "-1"}, {"write-only": "false", "merge-engine": "aggregation"}, {"changelog-producer": "input"}, {"changelog-producer": "lookup"}, {"changelog-producer": "full-compaction"},
 		{"merge-engine": "partial-update"}, {"merge-engine": "first-row"}, {"partition.timestamp-format.strict": "true"},
 	} {
 		require.NoError(t, o.CheckCompactable(), o)
 	}
 	bad := Options{
-		"bucket": "-2", "changelog-producer": "lookup", "deletion-vectors.enabled": "true", "file.format": "orc", "branch": "dev",
+		"bucket": "-2", "deletion-vectors.enabled": "true", "file.format": "orc", "branch": "dev",
 		"pk-clustering-override": "true", "encryption.mechanism": "plain", "sequence.snapshot-ordering": "true",
 	}
 	for name, value := range bad {
