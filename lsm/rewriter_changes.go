@@ -148,7 +148,13 @@ func (m *sectionMerge) changed(ins []*input) error {
 			return err
 		}
 		m.stats.ChangelogRows += int64(log.Len())
-		return m.logOut.Write(log)
+		if err := m.logOut.Write(log); err != nil {
+			return err
+		}
+		if int64(log.Rows.Bytes()) > 2*m.outBytes() {
+			*log = *NewKeyValues(m.proj.rows)
+		}
+		return nil
 	})
 }
 

@@ -13,8 +13,9 @@ import (
 //
 //	1/2   readers: what each file's reader holds, and four times a batch: two are on their way through a FileReader, and
 //	      slices that grow are up to twice as large as what is in them
-//	1/4   the writer: a row group of half of that, as dictionaries and pages under way take up to twice what is in them
-//	1/8   the batch that is merged or filtered before it is written, and the writer's blocks
+//	1/4   the writer: a row group of half of that, as dictionaries and pages under way take up to twice what is in them;
+//	      with a changelog two writers share it
+//	1/8   the batch that is merged or filtered before it is written, and the writer's blocks; with a changelog that of changes
 //
 // When the readers of a section's runs don't fit side by side, the smallest runs are first merged into runs on local disk, of
 // which a small block each is in memory.
@@ -26,7 +27,13 @@ const (
 
 func (r *Rewriter) readShare() int64 { return r.cfg.Memory / 2 }
 
-func (r *Rewriter) outBytes() int64 { return min(max(r.cfg.Memory/32, leastBatch), 8<<20) }
+func (r *Rewriter) outBytes() int64 {
+	n := r.cfg.Memory / 32
+	if r.log {
+		n /= 2
+	}
+	return min(max(n, leastBatch), 8<<20)
+}
 
 // input is a run of a section on its way into a merge.
 type input struct {
@@ -153,9 +160,24 @@ func (m *sectionMerge) group(ins []*input) (group, rest []*input) {
 		left -= need
 	}
 	if used <= batchCopies*leastBatch {
-		return nil, ins
+		return m.shadowGroup(ins)
 	}
 	return sorted[:n], sorted[n:]
+}
+
+// shadowGroup is group when only shadows are left to be merged: those with all columns, which take the most memory.
+func (m *sectionMerge) shadowGroup(ins []*input) (group, rest []*input) {
+	used := int64(batchCopies * leastBatch)
+	for _, in := range ins {
+		need := in.needs(leastBatch)
+		if in.shadow && in.disk == nil && m.projectionOf(in) == m.proj && (len(group) == 0 || used+need <= m.readShare()) {
+			group = append(group, in)
+			used += need
+		} else {
+			rest = append(rest, in)
+		}
+	}
+	return group, rest
 }
 
 func compareBool(a, b bool) int {
@@ -212,7 +234,7 @@ func (m *sectionMerge) spill(ins []*input) (*input, error) {
 		return nil, fmt.Errorf("merging %d runs first: %w", len(ins), err)
 	}
 	m.spilled = append(m.spilled, w)
-	out := &input{disk: w}
+	out := &input{disk: w, shadow: ins[0].shadow}
 	for _, in := range ins {
 		out.size += in.size
 		if in.disk != nil {

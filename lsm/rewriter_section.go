@@ -71,7 +71,9 @@ func (m *sectionMerge) open(ins []*input, mg *merger) (done func(), err error) {
 	var readers []*runReader
 	for _, in := range ins {
 		if in.disk != nil {
-			mg.sources = append(mg.sources, m.diskSource(in.disk))
+			s := m.diskSource(in.disk)
+			s.shadow = in.shadow && mg.keep != keepAll
+			mg.sources = append(mg.sources, s)
 			continue
 		}
 		p, rows := m.projectionOf(in), in.rows(bytes)
@@ -87,7 +89,7 @@ func (m *sectionMerge) open(ins []*input, mg *merger) (done func(), err error) {
 		} else {
 			s = r.source(m.alive(r.next))
 		}
-		s.shadow = in.shadow
+		s.shadow = in.shadow && mg.keep != keepAll // shadows alone are spilled like others
 		mg.sources = append(mg.sources, s)
 	}
 	return func() {
