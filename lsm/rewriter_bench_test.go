@@ -52,3 +52,38 @@ func cpuNanos() int64 {
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return u.Utime.Nano() + u.Stime.Nano()
 }
+
+// BenchmarkRewriteChangelog has 80,000 rows of level 0, each of which updates one of 400,000 of the last level. With lookup
+// they move to level 4; otherwise all are merged.
+func BenchmarkRewriteChangelog(b *testing.B) {
+	for _, formatID := range []string{"parquet", "avro"} {
+		for _, producer := range []string{"none", "lookup", "full-compaction"} {
+			b.Run(formatID+"/"+producer, func(b *testing.B) {
+				tab := benchTable(b, formatID)
+				tab, err := table.Open(b.Context(), tab.FS(), tab.Path(), table.Options{"changelog-producer": producer})
+				require.NoError(b, err)
+				old := benchWrite(b, mustFiles(b, tab), benchRows(tab.Schema(), 400, 0, 1))
+				for i := range old {
+					old[i].Level = 5
+				}
+				all := append(old, benchWrite(b, mustFiles(b, tab), benchRows(tab.Schema(), 80, 0, 5))...)
+				levels := mustLevels(b, tab, all)
+				u := Unit{Files: all, OutputLevel: 5, DropDelete: true}
+				if producer == "lookup" {
+					u = Unit{Files: all[len(old):], OutputLevel: 4}
+				}
+				r := mustRewriter(b, tab, RewriterConfig{})
+				b.ReportAllocs()
+				var rows int64
+				cpu := cpuNanos()
+				for b.Loop() {
+					inc, stats, err := r.Rewrite(b.Context(), noPartition, 0, levels, u)
+					require.NoError(b, err)
+					r.Remove(b.Context(), noPartition, 0, inc)
+					rows += stats.RowsRead
+				}
+				b.ReportMetric(float64(cpuNanos()-cpu)/float64(rows), "cpu-ns/row")
+			})
+		}
+	}
+}
