@@ -25,7 +25,8 @@ func TestServiceMakesTheChangelog(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.create("db.a", o)
-			stop := running(t, w.service(compactor.Config{}, w.tables))
+			s := w.service(compactor.Config{}, w.tables)
+			stop := running(t, s)
 			for i := range 12 {
 				w.write("db.a", "d1", int64(i), 40+int64(i), 1, i%4 == 3)
 				time.Sleep(time.Minute)
@@ -33,6 +34,7 @@ func TestServiceMakesTheChangelog(t *testing.T) {
 					require.Equal(t, contents(t, w.open("db.a")), replayed(t, w.open("db.a")), "%v after write %d", o, i)
 				}
 			}
+			require.Positive(t, statsOf(t, s, "db.a").ChangelogRows)
 			stop()
 			_, err := w.service(compactor.Config{Strategy: compactor.Full}, w.tables).Once(t.Context())
 			require.NoError(t, err)

@@ -42,6 +42,7 @@ type JobInfo struct {
 	Job
 	BytesRead, BytesWritten int64
 	RowsRead, RowsWritten   int64
+	ChangelogRows           int64
 	FilesWritten, Upgraded  int
 	Duration                time.Duration
 	Err                     error

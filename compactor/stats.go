@@ -34,6 +34,7 @@ type TableStats struct {
 	Commits, Conflicts      int64
 	BytesRead, BytesWritten int64
 	RowsRead, RowsWritten   int64
+	ChangelogRows           int64
 	AppendedBytes           int64 // at level 0, by writers
 	JobTime, LongestJob     time.Duration
 	LastCommit              time.Time

@@ -227,6 +227,7 @@ func (l *tableLoop) count(f *finished) {
 		v.BytesWritten += i.BytesWritten
 		v.RowsRead += i.RowsRead
 		v.RowsWritten += i.RowsWritten
+		v.ChangelogRows += i.ChangelogRows
 		v.JobTime += i.Duration
 		v.LongestJob = max(v.LongestJob, i.Duration)
 	})

@@ -84,7 +84,7 @@ func (x *session) rewrite(c *candidate) *finished {
 	inc, stats, err := c.rw.Rewrite(ctx, c.part.bytes, c.key.bucket, c.levels, c.unit)
 	out := &finished{c: c, inc: inc, info: JobInfo{
 		Job: c.job, BytesRead: stats.BytesRead, BytesWritten: stats.BytesWritten, RowsRead: stats.RowsRead, RowsWritten: stats.RowsWritten,
-		FilesWritten: stats.FilesWritten, Upgraded: stats.Upgraded, Duration: time.Since(a.start), Err: err,
+		ChangelogRows: stats.ChangelogRows, FilesWritten: stats.FilesWritten, Upgraded: stats.Upgraded, Duration: time.Since(a.start), Err: err,
 	}}
 	if f := x.cfg.Listener.JobEnd; f != nil {
 		f(out.info)

@@ -112,6 +112,7 @@ func tableValues(t *compactor.TableStats, now time.Time) []cli.Value {
 		cli.Counter("paimon_compact_written_bytes_total", "Bytes written by compactions.", float64(t.BytesWritten)),
 		cli.Counter("paimon_compact_read_rows_total", "Rows read by compactions.", float64(t.RowsRead)),
 		cli.Counter("paimon_compact_written_rows_total", "Rows written by compactions.", float64(t.RowsWritten)),
+		cli.Counter("paimon_compact_changelog_rows_total", "Rows of changelogs written by compactions.", float64(t.ChangelogRows)),
 		cli.Counter("paimon_compact_appended_bytes_total", "Bytes that writers added at level 0.", float64(t.AppendedBytes)),
 		cli.Counter("paimon_compact_expired_bytes_total", "Bytes that expiry removed.", float64(t.Maintained.Bytes)),
 	}
