@@ -6,8 +6,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/paimon-go/paimon-go/format/row"
 )
@@ -16,9 +14,14 @@ import (
 // Java's CastExecutors: integers wrap, decimals turn null, strings and fractions of seconds are cut.
 type cast func(dst, src *row.Column, i int) error
 
-// newCast returns the cast between two scalar types, nil when there is none. Strings are not parsed into other types, and
-// no cast depends on the time zone of the machine.
+// newCast returns the cast from one type to another, nil when there is none: those that a change of a column's type may ask for
+// in Paimon 1.4, but for those that depend on the time zone of the machine. Rows and lists of one kind are not its matter.
 func newCast(from, to *row.Type) cast {
+	if from.Root == row.Char || from.Root == row.VarChar {
+		if c := fromString(to); c != nil {
+			return c
+		}
+	}
 	switch to.Root {
 	case row.TinyInt, row.SmallInt, row.Int, row.BigInt:
 		return toInteger(from, to)
@@ -67,7 +70,16 @@ func toInteger(from, to *row.Type) cast {
 		narrow := to.Root != row.BigInt
 		get = func(c *row.Column, i int) int64 { return truncateFloat(f(c, i), narrow) }
 	}
-	if from.Root == row.Decimal {
+	switch from.Root {
+	case row.Timestamp, row.TimestampLTZ: // seconds
+		if to.Root != row.Int && to.Root != row.BigInt {
+			return nil
+		}
+		get = func(c *row.Column, i int) int64 {
+			ms, _ := instantAt(c, i)
+			return ms / 1000
+		}
+	case row.Decimal:
 		get = func(c *row.Column, i int) int64 { return wrap64(new(big.Int).Quo(unscaled(c, i), pow10(from.Scale))) }
 	}
 	if get == nil {
@@ -108,8 +120,7 @@ func wrap64(v *big.Int) int64 {
 }
 
 func toFloat(from, to *row.Type) cast {
-	if isInteger(from.Root) {
-		ints := integerAt(from)
+	if ints := integerAt(from); ints != nil {
 		if to.Root == row.Float {
 			return func(dst, src *row.Column, i int) error { dst.AppendF32(float32(ints(src, i))); return nil }
 		}
@@ -135,8 +146,7 @@ func toFloat(from, to *row.Type) cast {
 }
 
 func toDecimal(from, to *row.Type) cast {
-	if isInteger(from.Root) {
-		ints := integerAt(from)
+	if ints := integerAt(from); ints != nil {
 		return func(dst, src *row.Column, i int) error {
 			appendDecimal(dst, big.NewInt(ints(src, i)), 0, to)
 			return nil
@@ -193,17 +203,18 @@ func roundHalfUp(v, by *big.Int) *big.Int {
 	return q
 }
 
-// appendFloatDecimal takes the shortest digits that stand for v, as BigDecimal.valueOf(double).
+// appendFloatDecimal takes the shortest digits that stand for v, as BigDecimal.valueOf(double). NaN and the infinite ones are
+// no decimals, in Java neither.
 func appendFloatDecimal(dst *row.Column, v float64, to *row.Type) error {
 	digits, exp, ok := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
 	if !ok {
-		return fmt.Errorf("%v is not a %s", v, to)
+		return valueError(strconv.FormatFloat(v, 'g', -1, 64), to)
 	}
 	whole, fraction, _ := strings.Cut(digits, ".")
 	n, ok := new(big.Int).SetString(whole+fraction, 10)
 	e, err := strconv.Atoi(exp)
 	if !ok || err != nil {
-		return fmt.Errorf("%v is not a %s", v, to)
+		return valueError(digits, to)
 	}
 	scale := len(fraction) - e
 	if scale < 0 {
@@ -211,6 +222,11 @@ func appendFloatDecimal(dst *row.Column, v float64, to *row.Type) error {
 	}
 	appendDecimal(dst, n, scale, to)
 	return nil
+}
+
+// valueError is about a value that the new type of its column doesn't have. No engine reads such a table.
+func valueError(value string, to *row.Type) error {
+	return fmt.Errorf("%w: %q, written when its column had another type, is not a %s", ErrUnsupported, value, to)
 }
 
 func decimalText(v *big.Int, scale int) string {
@@ -240,51 +256,6 @@ func toBoolean(from *row.Type) cast {
 		dst.AppendI32(v)
 		return nil
 	}
-}
-
-func toString(from, to *row.Type) cast {
-	var text func(c *row.Column, i int) []byte
-	switch {
-	case from.Root == row.Char || from.Root == row.VarChar || from.Root == row.Binary || from.Root == row.VarBinary:
-		text = func(c *row.Column, i int) []byte { return c.Value(i) }
-	case from.Root == row.Boolean:
-		text = func(c *row.Column, i int) []byte { return strconv.AppendBool(nil, c.I32[i] != 0) }
-	case from.Root == row.Decimal:
-		text = func(c *row.Column, i int) []byte { return []byte(decimalText(unscaled(c, i), from.Scale)) }
-	case from.Root == row.Date:
-		text = func(c *row.Column, i int) []byte {
-			return time.Unix(int64(c.I32[i])*86400, 0).UTC().AppendFormat(nil, time.DateOnly)
-		}
-	default:
-		ints := integerAt(from)
-		if ints == nil {
-			return nil
-		}
-		text = func(c *row.Column, i int) []byte { return strconv.AppendInt(nil, ints(c, i), 10) }
-	}
-	return func(dst, src *row.Column, i int) error {
-		dst.AppendBytes(fitString(text(src, i), to))
-		return nil
-	}
-}
-
-// fitString cuts s to the type's length in code points and pads CHAR with blanks.
-func fitString(s []byte, to *row.Type) []byte {
-	if len(s) <= to.Length && to.Root == row.VarChar {
-		return s
-	}
-	n := 0
-	for at := 0; at < len(s); n++ {
-		if n == to.Length {
-			return s[:at]
-		}
-		_, size := utf8.DecodeRune(s[at:])
-		at += size
-	}
-	if to.Root == row.Char && n < to.Length {
-		s = append(s[:len(s):len(s)], strings.Repeat(" ", to.Length-n)...)
-	}
-	return s
 }
 
 func toBinary(from, to *row.Type) cast {

@@ -2,9 +2,7 @@ package lsm
 
 import "github.com/paimon-go/paimon-go/format/row"
 
-const (
-	millisPerDay = 86_400_000
-)
+const millisPerDay = 86_400_000
 
 // toDateTime casts between dates, times and timestamps. TIMESTAMP and TIMESTAMP_LTZ are not cast into each other: Java
 // takes the zone of its own machine for that, so two readers would see different rows.
@@ -24,13 +22,13 @@ func toDateTime(from, to *row.Type) cast {
 	case from.Root == row.Timestamp && to.Root == row.Date:
 		return func(dst, src *row.Column, i int) error {
 			ms, _ := instantAt(src, i)
-			dst.AppendI32(int32(floorDiv(ms, millisPerDay)))
+			dst.AppendI32(int32(ms / millisPerDay)) // as Java: the day before 1970 is cut to the day after
 			return nil
 		}
 	case from.Root == row.Timestamp && to.Root == row.Time:
 		return func(dst, src *row.Column, i int) error {
 			ms, _ := instantAt(src, i)
-			dst.AppendI32(int32(ms - floorDiv(ms, millisPerDay)*millisPerDay))
+			dst.AppendI32(int32(ms % millisPerDay)) // as Java: negative before 1970
 			return nil
 		}
 	case from.Root == row.Date && to.Root == row.Timestamp:
@@ -38,6 +36,9 @@ func toDateTime(from, to *row.Type) cast {
 			appendInstant(dst, int64(src.I32[i])*millisPerDay, 0)
 			return nil
 		}
+	case (from.Root == row.Int || from.Root == row.BigInt) && to.Root == row.Timestamp:
+		ints := integerAt(from)
+		return func(dst, src *row.Column, i int) error { appendInstant(dst, ints(src, i)*1000, 0); return nil } // of seconds
 	case from.Root == row.Time && to.Root == row.Timestamp:
 		return func(dst, src *row.Column, i int) error { appendInstant(dst, int64(src.I32[i]), 0); return nil }
 	}
