@@ -102,7 +102,11 @@ func (a *serviceArgs) run(ctx context.Context, env *environment, cfg compactor.C
 	defer func() { err = errors.Join(err, endpoint.Close()) }()
 	show := cli.StartProgress(env.stderr, m.line())
 	started := time.Now()
-	env.log.Info("started", "warehouse", w.root, "table", w.only, "once", a.Once, "workers", cfg.Workers, "memory", cli.Size(cfg.Memory),
+	log := env.log.With("warehouse", w.root)
+	if w.only != "" {
+		log = log.With("table", w.only)
+	}
+	log.Info("started", "once", a.Once, "workers", cfg.Workers, "memory", cli.Size(cfg.Memory),
 		"shard", fmt.Sprintf("%d/%d", cfg.Shard, cfg.Shards), "commit_user", service.User())
 	if a.Once {
 		err = a.once(ctx, env, service)
@@ -204,6 +208,9 @@ func printBeside(ctx context.Context, out io.Writer, w *warehouse) error {
 	names, err := w.List(ctx)
 	if err != nil {
 		return err
+	}
+	if len(names) == 0 {
+		return noTables(out)
 	}
 	for _, name := range names {
 		t, err := w.Open(ctx, name)

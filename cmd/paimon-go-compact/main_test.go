@@ -180,6 +180,10 @@ func TestDatabasesAreChosenByPatterns(t *testing.T) {
 		}
 		require.Equal(t, c.want, strings.Join(names, " "), c.args)
 	}
+	for _, mode := range []string{"--once", "--dry_run"} {
+		out, _ := call(t, 0, "compact_database", mode, "--warehouse", w, "--including_tables", "t1")
+		require.Contains(t, out, "no table is chosen", mode)
+	}
 }
 
 func TestDryRunSaysWhatAndWhyAndDoesNothing(t *testing.T) {
@@ -314,6 +318,9 @@ func TestExpireSnapshots(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &l))
 	require.Equal(t, 6, l.Snapshots)
 	require.Positive(t, l.Files)
+	require.NoError(t, tab.RecordConsumer(t.Context(), "dwh", 7))
+	out, _ = call(t, 0, append([]string{"expire_snapshots", "--retain_max", "1", "--retain_min", "1"}, place(w, "d", "t")...)...)
+	require.Contains(t, out, "removed nothing\nsnapshots from 7 on are kept for consumer dwh")
 	rows, _ := state(t, tab)
 	require.ElementsMatch(t, before, rows)
 }

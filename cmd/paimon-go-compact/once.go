@@ -49,6 +49,9 @@ func doneOf(t *compactor.TableStats) doneLine {
 }
 
 func printDone(w io.Writer, r *compactor.Report) error {
+	if len(r.Tables) == 0 {
+		return noTables(w)
+	}
 	g := cli.NewGrid(w, "table", "compactions", "failed", "lost", "read", "written", "took", "files now", "size now", "sorted runs")
 	for i := range r.Tables {
 		if t := &r.Tables[i]; t.Refused == "" {
@@ -68,4 +71,10 @@ func printDone(w io.Writer, r *compactor.Report) error {
 		}
 	}
 	return nil
+}
+
+// noTables says so: a mistyped pattern would look as if nothing were due.
+func noTables(w io.Writer) error {
+	_, err := fmt.Fprintln(w, "no table is chosen: patterns must match the whole name, --including_tables and --excluding_tables that of database.table")
+	return err
 }

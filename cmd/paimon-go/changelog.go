@@ -93,6 +93,9 @@ func (s *changeStream) start(ctx context.Context, latest *table.Snapshot) error 
 	if latest != nil {
 		end = latest.ID + 1
 	}
+	if s.To > 0 && s.From > s.To {
+		return fmt.Errorf("%w: --from %d is after --to %d", cli.ErrUsage, s.From, s.To)
+	}
 	if s.To >= end && !s.Follow {
 		return fmt.Errorf("%w: --to %d: the latest snapshot is %d", cli.ErrUsage, s.To, end-1)
 	}

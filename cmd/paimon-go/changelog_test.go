@@ -59,7 +59,7 @@ func TestChangelogReadsMergedFilesAndRanges(t *testing.T) {
 		}
 	}
 	call(t, 0, "check", merged, "--strict", "--deep")
-	for _, args := range [][]string{{"--from=5"}, {"--from=-1"}, {"--to=5"}, {"--from=6", "--follow"}, {"--consumer-id=x", "--count"}, {"--consumer-id=a/b"}} {
+	for _, args := range [][]string{{"--from=5"}, {"--from=-1"}, {"--to=5"}, {"--from=3", "--to=2"}, {"--from=6", "--follow"}, {"--consumer-id=x", "--count"}, {"--consumer-id=a/b"}} {
 		call(t, cli.ExitUsage, append([]string{"changelog", merged}, args...)...)
 	}
 }
@@ -92,6 +92,8 @@ func TestAConsumerGoesOnWhereItWas(t *testing.T) {
 	call(t, cli.ExitUsage, "consumers", dir, "--delete=c")
 	call(t, cli.ExitUsage, "consumers", dir, "--reset=c")
 	call(t, 0, "consumers", dir, "--reset=d=9")
+	out, _ = call(t, 0, "consumers", dir)
+	require.Contains(t, out, "beyond the latest, 4")
 	_, errs := call(t, cli.ExitUsage, "changelog", dir, "--consumer-id=d")
 	require.Contains(t, errs, "consumer d is at snapshot 9")
 }

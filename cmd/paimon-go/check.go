@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/lsm"
@@ -40,7 +41,7 @@ func (a *checkArgs) Run(ctx context.Context, env *environment) error {
 		if a.JSON {
 			err = cli.PrintJSON(env.out, map[string]string{"severity": string(p.Severity), "check": p.Check, "at": p.At, "msg": p.Msg})
 		} else {
-			_, err = fmt.Fprintln(env.out, p)
+			_, err = fmt.Fprintln(env.out, strings.Replace(p.String(), "orphan orphan ", "orphan ", 1))
 		}
 		if err != nil {
 			return err
@@ -51,7 +52,14 @@ func (a *checkArgs) Run(ctx context.Context, env *environment) error {
 	if a.JSON {
 		err = cli.PrintJSON(env.out, map[string]any{"summary": map[string]any{"ok": !bad, "errors": errors, "warnings": warnings, "orphans": orphans}})
 	} else {
-		_, err = fmt.Fprintf(env.out, "%d errors, %d warnings, %d orphans\n", errors, warnings, orphans)
+		hint := ""
+		if orphans > 0 {
+			hint = " (paimon-go-compact remove_orphan_files removes old ones)"
+		}
+		_, err = fmt.Fprintf(env.out, "%d errors, %d warnings, %d orphans%s\n", errors, warnings, orphans, hint)
+	}
+	if err == nil && bad && errors+warnings == 0 {
+		return fmt.Errorf("%w in %s", errOrphans, t.Path())
 	}
 	if err == nil && bad {
 		err = fmt.Errorf("%w in %s", errProblems, t.Path())

@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -48,13 +50,18 @@ func (a *consumersArgs) Run(ctx context.Context, env *environment) error {
 	g := cli.NewGrid(env.out, "consumer", "next snapshot", "behind", "changed")
 	for _, c := range list {
 		l := consumerLine{ID: c.ID, Next: c.Next, Changed: c.Changed.UnixMilli()}
+		behind := "0"
 		if latest != nil {
 			l.Behind = max(latest.ID-c.Next+1, 0)
+			behind = strconv.FormatInt(l.Behind, 10)
+			if c.Next > latest.ID+1 { // a reset went too far, or the table was rolled back
+				behind = fmt.Sprintf("beyond the latest, %d", latest.ID)
+			}
 		}
 		if a.JSON {
 			err = cli.PrintJSON(env.out, l)
 		} else {
-			err = g.Row(l.ID, l.Next, l.Behind, cli.Instant(l.Changed))
+			err = g.Row(l.ID, l.Next, behind, cli.Instant(l.Changed))
 		}
 		if err != nil {
 			return err
@@ -79,8 +86,10 @@ func (a *consumersArgs) change(ctx context.Context, t *table.Table) error {
 		}
 	}
 	for _, id := range a.Delete {
-		if _, err := t.Consumer(ctx, id); err != nil {
-			return fmt.Errorf("%w: --delete %s: %w", cli.ErrUsage, id, err)
+		if _, err := t.Consumer(ctx, id); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: --delete %s: there is no such consumer", cli.ErrUsage, id)
+		} else if err != nil && !errors.Is(err, table.ErrCorrupt) { // what can't be read may go, too
+			return fmt.Errorf("--delete %s: %w", id, err)
 		}
 		if err := t.RemoveConsumer(ctx, id); err != nil {
 			return err

@@ -13,10 +13,14 @@ import (
 // errProblems: check has found something.
 var errProblems = errors.New("check found problems")
 
+// errOrphans: check --strict has found nothing worse.
+var errOrphans = errors.New("check found files that nothing refers to")
+
 // classes says which error ends with which code and what to do next. The first that matches counts.
 var classes = []cli.Class{
 	{Is: cli.Wraps(cli.ErrStopped), Code: cli.ExitInternal, What: "stopped; nothing was changed, run it again"},
-	{Is: cli.Wraps(errProblems), Code: cli.ExitCorrupt, What: "check found problems; keep every file, and roll back to a sound snapshot or write the table anew"},
+	{Is: cli.Wraps(errProblems), Code: cli.ExitCorrupt, What: "check found problems; keep every file, and roll back to a sound snapshot (Paimon's rollback_to) or write the table anew"},
+	{Is: cli.Wraps(errOrphans), Code: cli.ExitCorrupt, What: "only orphans; they do no harm, paimon-go-compact remove_orphan_files removes old ones"},
 	{Is: cli.Wraps(table.ErrCorrupt, format.ErrCorrupt, table.ErrNewerFormat), Code: cli.ExitCorrupt, What: "table corrupt or of a newer format; paimon-go check tells more, no file was changed"},
 	{Is: cli.Wraps(lsm.ErrUnsupported), Code: cli.ExitUsage, What: "this kind of table is not read by this program; read it with another Paimon engine"},
 	{Is: cli.Wraps(cli.ErrUsage, table.ErrOption, table.ErrSchema, table.ErrNoTable, table.ErrTableExists), Code: cli.ExitUsage, What: "usage; correct the arguments named above, --help lists them"},

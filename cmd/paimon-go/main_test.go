@@ -141,5 +141,7 @@ func TestCheckOfADamagedTableExitsWith4(t *testing.T) {
 	require.Contains(t, stderr, "exit 4: ")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "orphan"), nil, 0o600))
 	call(t, 0, "check", dir, "--fast")
-	call(t, cli.ExitCorrupt, "check", dir, "--fast", "--strict")
+	out, stderr = call(t, cli.ExitCorrupt, "check", dir, "--fast", "--strict")
+	require.Contains(t, out, "orphan orphan: nothing refers to it\n") // a word and its name
+	require.Contains(t, stderr, "remove_orphan_files")
 }

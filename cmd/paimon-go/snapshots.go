@@ -17,7 +17,7 @@ func (a *snapshotsArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	g := cli.NewGrid(env.out, "snapshot", "committed", "kind", "schema", "rows added", "rows", "user", "identifier")
+	g := cli.NewGrid(env.out, "snapshot", "committed", "kind", "schema", "records added", "total records", "user", "identifier")
 	for s, err := range t.Snapshots(ctx) {
 		if err != nil {
 			return err

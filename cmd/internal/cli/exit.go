@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/paimon-go/paimon-go/fs"
@@ -61,7 +62,8 @@ func Report(w io.Writer, err error, classes []Class, internal string) int {
 	if err == nil {
 		return ExitDone
 	}
-	fmt.Fprintln(w, "error:", err)
+	// The last line says that it is about arguments.
+	fmt.Fprintln(w, "error:", strings.NewReplacer(ErrUsage.Error()+": ", "", ": "+ErrUsage.Error(), "").Replace(err.Error()))
 	for _, c := range classes {
 		if c.Is(err) {
 			fmt.Fprintf(w, "exit %d: %s\n", c.Code, c.What)
