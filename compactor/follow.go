@@ -157,7 +157,7 @@ func (st *tableState) listAt(ctx context.Context, t *table.Table, s *table.Snaps
 	for k, b := range fresh.buckets { // what isn't about files goes on
 		b.written = wallMillis(b)
 		if old := st.buckets[k]; old != nil {
-			b.failed, b.retryAt, b.full, b.givenUp = old.failed, old.retryAt, old.full, old.givenUp
+			b.failed, b.retryAt, b.full, b.givenUp, b.broken = old.failed, old.retryAt, old.full, old.givenUp, old.broken
 			b.written = max(b.written, old.written)
 		}
 	}

@@ -163,6 +163,7 @@ func (l *tableLoop) adopt(t *table.Table) error {
 	for _, b := range l.st.buckets {
 		b.changed = true
 	}
+	l.mended()
 	l.replan = true
 	return nil
 }

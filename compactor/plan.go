@@ -130,16 +130,20 @@ func (l *tableLoop) inOnceFull() bool { return l.once != nil && l.once.full }
 // pickInto asks the strategy about a bucket.
 func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 	b.picked, b.changed = nil, false
+	was := b.broken
+	if b.retryAt == 0 {
+		b.broken = "" // unless it is so still
+	}
 	if len(b.files) == 0 || b.part.excluded || b.givenUp {
 		return
 	}
 	levels, err := lsm.NewLevels(b.files, l.schema, l.t.Options())
 	if err != nil {
-		l.broken(b, err)
+		l.broken(b, err, was)
 		return
 	}
 	if id := b.newestSchema(); id > l.schema.ID {
-		l.broken(b, fmt.Errorf("%w: a file has schema %d, the newest is %d", table.ErrCorrupt, id, l.schema.ID))
+		l.broken(b, fmt.Errorf("%w: a file has schema %d, the newest is %d", table.ErrCorrupt, id, l.schema.ID), was)
 		return
 	}
 	state := lsm.PickState{Levels: levels, Now: now}
@@ -163,18 +167,18 @@ func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 	}
 }
 
-// broken reports a bucket whose files can't be compacted, and lets it rest.
-func (l *tableLoop) broken(b *bucket, err error) {
+// broken reports a bucket whose files can't be compacted, and lets it rest until they change. was is what was wrong with it before.
+func (l *tableLoop) broken(b *bucket, err error, was string) {
 	err = fmt.Errorf("table %s, partition %q, bucket %d: %w", l.name, b.part.path, b.id, err)
 	l.stats.failed(err)
 	if l.once != nil {
 		l.once.fail(err)
 		b.givenUp = true
 	}
-	if b.failed == 0 {
-		l.log.Error("a bucket can't be compacted", "error", err)
+	b.broken = err.Error()
+	if b.broken != was {
+		l.log.Error("a bucket can't be compacted", "error", err, "remedy", remedy(err))
 	}
-	b.failed++
 }
 
 func (l *tableLoop) candidate(b *bucket, levels *lsm.Levels, u lsm.Unit, now time.Time) *candidate {
@@ -201,11 +205,14 @@ func (l *tableLoop) candidate(b *bucket, levels *lsm.Levels, u lsm.Unit, now tim
 
 // publish makes the figures of the table known.
 func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
-	var files, maxRuns, maxLevel0 int
+	var files, maxRuns, maxLevel0, broken int
 	var bytes, backlog int64
 	for _, b := range l.st.buckets {
 		files += len(b.files)
 		bytes += b.size()
+		if b.broken != "" {
+			broken++
+		}
 		runs, level0 := b.runs()
 		maxRuns, maxLevel0 = max(maxRuns, runs), max(maxLevel0, level0)
 	}
@@ -223,6 +230,7 @@ func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
 			v.Snapshot = l.st.snapshot.ID
 		}
 		v.Buckets, v.Files, v.Bytes, v.MaxRuns, v.MaxLevel0 = len(l.st.buckets), files, bytes, maxRuns, maxLevel0
+		v.Broken = broken
 		v.BacklogJobs, v.BacklogBytes = len(wanted)+len(taken), backlog
 	})
 }

@@ -16,7 +16,8 @@ import (
 type round struct {
 	id   int64
 	jobs []*finished
-	err  error // of the last try
+	// unknown: the last try, or one before it, may have succeeded. table.Commit tells so until it has found out.
+	unknown bool
 }
 
 func (r *round) committable() table.Committable {
@@ -64,13 +65,34 @@ func (l *tableLoop) commitRound(ctx context.Context) {
 		l.commitFails = 0
 		return
 	}
-	l.commitAt = time.Now().Add(l.backoff(l.x.cfg.MinInterval/4, l.commitFails))
 	l.stats.failed(err)
-	if l.commitFails++; l.commitFails == 1 && ctx.Err() == nil {
-		l.log.Warn("a commit goes wrong, trying on", "jobs", len(r.jobs), "error", err)
+	if permanent(err) && !l.unresolved.unknown {
+		l.giveUpRound(err)
+		return
+	}
+	now := time.Now()
+	l.commitAt = now.Add(l.backoff(l.x.cfg.MinInterval/4, l.commitFails))
+	if l.commitFails++; ctx.Err() == nil && (l.commitFails == 1 || now.Sub(l.commitWarnedAt) >= warnAgain) {
+		l.commitWarnedAt = now
+		l.log.Warn("a commit goes wrong, trying on", "jobs", len(l.unresolved.jobs), "tries", l.commitFails, "error", err)
 	}
 	if l.once != nil {
 		l.once.commitFailed(l, err)
+	}
+}
+
+// giveUpRound drops the jobs of a commit that can't be made, and whose files are in no snapshot.
+func (l *tableLoop) giveUpRound(err error) {
+	r := l.unresolved
+	l.unresolved, l.commitFails = nil, 0
+	for _, f := range r.jobs {
+		f.remove(l.x.hard)
+		l.settle(f, false)
+		l.breaks(f, err)
+	}
+	if l.once != nil {
+		l.once.fail(fmt.Errorf("table %s: %w", l.name, err))
+		l.once.abort = true
 	}
 }
 
@@ -92,11 +114,11 @@ func (l *tableLoop) try(ctx context.Context, r *round) error {
 			l.succeeded(r, s)
 			return nil
 		case errors.Is(err, table.ErrUnknownOutcome) || !errors.Is(err, table.ErrConflict):
-			r.err = err
+			r.unknown = !provablyUncommitted(err)
 			l.unresolved = r
 			return err
 		}
-		r.err = err // of a conflict: nothing was published
+		r.unknown = false // nothing was published, or it would not be a conflict
 		if len(r.jobs) == 1 {
 			if b := l.st.buckets[r.jobs[0].c.key]; b != nil && b.failed > 0 {
 				l.st.distrust()

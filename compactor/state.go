@@ -54,6 +54,7 @@ type bucket struct {
 	retryAt int64      // Unix milliseconds before which no job starts after a failure
 	full    bool       // Once has compacted it in full
 	givenUp bool       // by Once, after trouble
+	broken  string     // the last error, if trying again is in vain
 }
 
 func newTableState() *tableState {

@@ -22,6 +22,9 @@ type TableStats struct {
 	// Refused is why the table is left alone, "" when it is not.
 	Refused string
 
+	// Broken is how many buckets are left alone for long, as trying again is in vain until somebody mends them; LastError says why.
+	Broken int
+
 	Buckets, Files int
 	Bytes          int64
 	BacklogJobs    int   // buckets that want a compaction, those under way included

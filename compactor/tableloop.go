@@ -39,17 +39,18 @@ type tableLoop struct {
 	replan    bool   // something changed that plans depend on
 	replanAt  time.Time
 
-	nextID      int64
-	inFull      bool // a round of full-compaction.delta-commits is under way
-	appends     int  // snapshots of writers since the last one
-	wanted      map[bucketKey]time.Time
-	pending     []*finished // written, not committed
-	pendingAt   time.Time   // of the first
-	unresolved  *round      // a commit that didn't come to an end
-	committed   []*finished // committed by a snapshot that st has not come to
-	lastCommit  time.Time
-	commitAt    time.Time // before which unresolved is not tried again
-	commitFails int       // in a row
+	nextID         int64
+	inFull         bool // a round of full-compaction.delta-commits is under way
+	appends        int  // snapshots of writers since the last one
+	wanted         map[bucketKey]time.Time
+	pending        []*finished // written, not committed
+	pendingAt      time.Time   // of the first
+	unresolved     *round      // a commit that didn't come to an end
+	committed      []*finished // committed by a snapshot that st has not come to
+	lastCommit     time.Time
+	commitAt       time.Time // before which unresolved is not tried again
+	commitFails    int       // in a row
+	commitWarnedAt time.Time // of those
 
 	maintainer Maintainer // of the maintenance's goroutine, but for its making
 	maintained int64      // snapshot of the last request
@@ -240,6 +241,13 @@ func (l *tableLoop) jobFailed(f *finished) {
 		return
 	}
 	l.stats.failed(f.info.Err)
+	if b := l.st.buckets[f.c.key]; permanent(f.info.Err) && !(errors.Is(f.info.Err, table.ErrSchema) && b != nil && b.failed == 0) {
+		if l.once != nil {
+			l.once.giveUp(l, f.c.key, f.info.Err)
+		}
+		l.breaks(f, f.info.Err)
+		return
+	} // a schema may be one that has only just come
 	l.log.Warn("a compaction went wrong", "partition", f.c.part.path, "bucket", f.c.key.bucket, "error", f.info.Err)
 	if l.once != nil {
 		l.once.jobFailed(l, f)
@@ -279,7 +287,7 @@ func (l *tableLoop) settle(f *finished, well bool) {
 	if b := l.st.buckets[f.c.key]; b != nil {
 		b.changed = true
 		if well {
-			b.failed, b.retryAt, b.gentle = 0, 0, 0
+			b.failed, b.retryAt, b.gentle, b.broken = 0, 0, 0, ""
 		}
 	}
 }
@@ -315,7 +323,7 @@ func (l *tableLoop) abandon() {
 	for _, f := range l.pending {
 		f.remove(ctx)
 	}
-	if r := l.unresolved; r != nil && provablyUncommitted(r.err) {
+	if r := l.unresolved; r != nil && !r.unknown {
 		for _, f := range r.jobs {
 			f.remove(ctx)
 		}

@@ -94,6 +94,7 @@ func tableValues(t *compactor.TableStats, now time.Time) []cli.Value {
 	}
 	return []cli.Value{
 		cli.Gauge("paimon_compact_refused", "1 when the table can't be compacted by this program and is left alone.", refused),
+		cli.Gauge("paimon_compact_broken_buckets", "Buckets that can't be compacted until somebody mends what the log names.", float64(t.Broken)),
 		cli.Gauge("paimon_compact_backlog_bytes", "What the compactions that are due have to read.", float64(t.BacklogBytes)),
 		cli.Gauge("paimon_compact_backlog_jobs", "Compactions that are due, those under way included.", float64(t.BacklogJobs)),
 		cli.Gauge("paimon_compact_sorted_runs", "Sorted runs of the worst bucket.", float64(t.MaxRuns)),
