@@ -123,3 +123,10 @@ func TestDemoCompactsBesideTheSink(t *testing.T) {
 	require.Regexp(t, `(?m)^day=2026-01-02 +1 +[123] `, out.String())
 	require.Equal(t, cli.ExitUsage, run([]string{"demo", "--dir", dir, "--rows_per_second", "0"}, &out, &errs))
 }
+
+func TestTheLogNamesWhatIsAltered(t *testing.T) {
+	changes := []table.SchemaChange{
+		{Kind: table.AddColumn, Column: "c"}, {Kind: table.SetOption, Key: "bucket", Value: "2"}, {Kind: table.SetOption, Key: "changelog-producer", Value: "none"},
+	}
+	require.Equal(t, "column c, bucket=2, changelog-producer=none (was input)", describe(changes, table.Options{"changelog-producer": "input"}))
+}

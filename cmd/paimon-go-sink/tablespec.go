@@ -52,10 +52,11 @@ func (j *job) prepareTable(ctx context.Context) error {
 	}
 	changes = append(changes, j.optionChanges()...)
 	if len(changes) > 0 {
+		before := j.table.Schema().Options
 		if _, err := j.table.Alter(ctx, changes...); err != nil {
 			return err
 		}
-		j.log.Info("altered the table", "table", j.path, "changes", len(changes))
+		j.log.Info("altered the table", "table", j.path, "changes", describe(changes, before))
 	}
 	return j.setKey()
 }
@@ -209,4 +210,21 @@ func (j *job) optionChanges() []table.SchemaChange {
 		}
 	}
 	return changes
+}
+
+// describe tells what changes do to a table that had these options: one that is set by mistake is seen in the log.
+func describe(changes []table.SchemaChange, had table.Options) string {
+	words := make([]string, len(changes))
+	for i, c := range changes {
+		old, ok := had[c.Key]
+		switch {
+		case c.Kind != table.SetOption:
+			words[i] = "column " + c.Column
+		case ok:
+			words[i] = fmt.Sprintf("%s=%s (was %s)", c.Key, c.Value, old)
+		default:
+			words[i] = fmt.Sprintf("%s=%s", c.Key, c.Value)
+		}
+	}
+	return strings.Join(words, ", ")
 }
