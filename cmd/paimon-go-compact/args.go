@@ -89,7 +89,7 @@ type serviceArgs struct {
 	SpillDir            []string `name:"spill-dir" type:"path" help:"Local directory for what does not fit into memory. Repeat it. Default: the system's temporary directory."`
 	DryRun              bool     `name:"dry-run" help:"Say what would be done and why, and do nothing."`
 	Explain             bool     `name:"explain" help:"With --dry-run (implied): why the tables have the files that they have, and how many there will be at this rate."`
-	JSON                bool     `name:"json" help:"Print JSON, one object a line (--dry-run, --explain)."`
+	JSON                bool     `name:"json" help:"Print JSON, one object a line (--once, --dry-run, --explain)."`
 	Listen              string   `name:"listen" placeholder:"ADDR" help:"Serve /metrics, /healthz, /readyz and /debug/pprof on this address."`
 }
 
