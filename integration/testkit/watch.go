@@ -52,8 +52,11 @@ func TryMetrics(addr string) (map[string]float64, bool) {
 	return m, true
 }
 
-// CPU is the processor time that a process used so far.
+// CPU is the processor time that a process used so far, or has used.
 func (p *Process) CPU() time.Duration {
+	if !p.Running() {
+		return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
