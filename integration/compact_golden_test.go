@@ -27,18 +27,12 @@ var refusedGoldens = map[string]string{
 	"codec_orc_lz4": "orc", "codec_orc_none": "orc",
 
 	"dv_parquet": "deletion-vectors.enabled", "dv_avro": "deletion-vectors.enabled", "dv_orc": "deletion-vectors.enabled",
-	"dv_tags": "deletion-vectors.enabled", "dv_lookup": "changelog-producer", "dv_bitmap64": "deletion-vectors.enabled",
+	"dv_tags": "deletion-vectors.enabled", "dv_lookup": "deletion-vectors.enabled", "dv_bitmap64": "deletion-vectors.enabled",
 
 	"append_parquet": "primary key", "append_avro": "primary key", "append_orc": "primary key", "append_fixed": "primary key",
 	"part_append_null": "primary key",
 
 	"postpone": "bucket",
-
-	"first_row": "changelog-producer", "partial_lookup": "changelog-producer", "partial_full_compaction": "changelog-producer",
-	"aggregate_lookup": "changelog-producer", "changelog_lookup_parquet": "changelog-producer",
-	"changelog_lookup_avro": "changelog-producer", "changelog_full_compaction_parquet": "changelog-producer",
-	"changelog_full_compaction_avro": "changelog-producer", "changelog_lookup_dedup": "changelog-producer",
-	"changelog_write_only_lookup": "changelog-producer",
 }
 
 // goldenModes are the ways in which a copy is compacted: by us, and by Java.
