@@ -23,12 +23,14 @@ func (l liveSet) rows() (n int64) {
 
 // checkSnapshots goes through the snapshots in order, carrying the live files along.
 func (c *checker) checkSnapshots() {
+	latest, earliest := c.readHint(hintLatest), c.readHint(hintEarliest) // before the list: a writer goes on meanwhile
 	ids, err := c.t.snapshotIDs(c.ctx)
 	if err != nil {
 		c.fail("snapshots", c.t.snapshotDir(), err)
 		return
 	}
-	c.checkHints(ids)
+	c.checkHint(hintLatest, latest, ids)
+	c.checkHint(hintEarliest, earliest, ids)
 	var prev *Snapshot
 	var live liveSet
 	byUser := map[string]int64{}
@@ -61,18 +63,24 @@ func (c *checker) checkSnapshots() {
 	}
 }
 
-// checkHints demands that the hints don't mislead.
-func (c *checker) checkHints(ids []int64) {
-	for _, name := range []string{hintLatest, hintEarliest} {
-		n, ok := c.t.readHint(c.ctx, name)
-		at := fs.Join(c.t.snapshotDir(), name)
-		switch {
-		case !ok:
-		case name == hintLatest && (len(ids) == 0 || n > ids[len(ids)-1]):
-			c.errorf("hint", at, "%d is ahead of the latest snapshot", n)
-		case !slices.Contains(ids, n):
-			c.warnf("hint", at, "there is no snapshot %d", n)
-		}
+// readHint returns what a hint says, 0 when there is none.
+func (c *checker) readHint(name string) int64 {
+	n, ok := c.t.readHint(c.ctx, name)
+	if !ok {
+		return 0
+	}
+	return n
+}
+
+// checkHint demands that a hint doesn't mislead.
+func (c *checker) checkHint(name string, n int64, ids []int64) {
+	at := fs.Join(c.t.snapshotDir(), name)
+	switch {
+	case n == 0:
+	case name == hintLatest && (len(ids) == 0 || n > ids[len(ids)-1]):
+		c.errorf("hint", at, "%d is ahead of the latest snapshot", n)
+	case !slices.Contains(ids, n):
+		c.warnf("hint", at, "there is no snapshot %d", n)
 	}
 }
 

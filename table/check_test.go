@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/fs/mem"
 )
 
@@ -207,4 +208,40 @@ func TestCheckKeepsWhatTagsNeed(t *testing.T) {
 	for _, p := range problems(t, tab) {
 		require.NotContains(t, p, "p=x/bucket-0/", "%s", p)
 	}
+}
+
+// busyFS has something happen right after a directory has been listed.
+type busyFS struct {
+	*mem.FS
+	dir  string
+	then func()
+}
+
+func (f *busyFS) List(ctx context.Context, dir string) iter.Seq2[fs.Info, error] {
+	return func(yield func(fs.Info, error) bool) {
+		f.FS.List(ctx, dir)(yield)
+		if strings.TrimSuffix(dir, "/") == f.dir {
+			f.then()
+		}
+	}
+}
+
+// A commit between the look at the snapshots and the look at the hint made the hint of a sound table seem wrong.
+func TestCheckBesideAWriter(t *testing.T) {
+	fsys, tab, _ := sound(t)
+	busy := &busyFS{FS: fsys, dir: tab.snapshotDir()}
+	beside, err := Open(t.Context(), busy, tab.path, nil)
+	require.NoError(t, err)
+	c := tab.NewCommit("u", nil)
+	made := 0
+	busy.then = func() {
+		made++
+		name := fmt.Sprint("c", made)
+		fsys.Overwrite(testPath+"/p=x/bucket-0/"+name, make([]byte, 100))
+		mustCommit(t, c, int64(3+made), appendOf("x", 0, testFile(name, 0, 20+10*made, 29+10*made)))
+	}
+	for p := range beside.Check(t.Context(), nil, false, nil) {
+		require.NotEqual(t, Severity("error"), p.Severity, p.String())
+	}
+	require.Positive(t, made)
 }
