@@ -14,7 +14,8 @@ import (
 // FileSystem is a namespace of files that are written once. Safe for concurrent use. Paths are full URIs or, for the local
 // file system, absolute paths.
 type FileSystem interface {
-	// Create starts a new file; ErrExist if there is one. Parent directories are made.
+	// Create starts a new file; ErrExist if there is one, which may come from the Writer's Close only, as a name may be taken
+	// no earlier. Parent directories are made.
 	Create(ctx context.Context, path string) (Writer, error)
 	// Open opens a file for reading; ErrNotExist if there is none.
 	Open(ctx context.Context, path string) (Reader, error)

@@ -118,9 +118,20 @@ func createAndOpen(t *testing.T, fsys fs.FileSystem, root string) {
 func createExisting(t *testing.T, fsys fs.FileSystem, root string) {
 	path := fs.Join(root, "f")
 	Write(t, fsys, path, []byte("first"))
-	_, err := fsys.Create(t.Context(), path)
-	require.ErrorIs(t, err, fs.ErrExist)
+	require.ErrorIs(t, tryWrite(t, fsys, path, "second"), fs.ErrExist)
 	require.Equal(t, "first", string(Read(t, fsys, path)))
+}
+
+// tryWrite makes a file and returns the first error. That a file exists may be said by Create or, where a name is taken only
+// when the file becomes visible, by Close.
+func tryWrite(t *testing.T, fsys fs.FileSystem, path, data string) error {
+	w, err := fsys.Create(t.Context(), path)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write([]byte(data))
+	require.NoError(t, err)
+	return w.Close()
 }
 
 func abort(t *testing.T, fsys fs.FileSystem, root string) {
@@ -250,16 +261,28 @@ func publishOnce(t *testing.T, fsys fs.FileSystem, root string) {
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Equal(t, "mine", string(Read(t, fsys, path)))
-	_, err = fsys.Create(t.Context(), path)
-	require.ErrorIs(t, err, fs.ErrExist)
+	require.ErrorIs(t, tryWrite(t, fsys, path, "other"), fs.ErrExist)
+	require.Equal(t, "mine", string(Read(t, fsys, path)))
 
-	// neither does it replace what Create has made, finished or not
-	w, err := fsys.Create(t.Context(), fs.Join(root, "f"))
-	require.NoError(t, err)
+	// neither does it replace what Create has made; of two that are under way at once one wins
+	Write(t, fsys, fs.Join(root, "f"), []byte("mine"))
 	ok, err = fsys.Publish(t.Context(), fs.Join(root, "f"), []byte("other"))
 	require.NoError(t, err)
 	require.False(t, ok)
-	require.NoError(t, w.Close())
+	require.Equal(t, "mine", string(Read(t, fsys, fs.Join(root, "f"))))
+	w, err := fsys.Create(t.Context(), fs.Join(root, "g"))
+	require.NoError(t, err)
+	_, err = w.Write([]byte("mine"))
+	require.NoError(t, err)
+	ok, err = fsys.Publish(t.Context(), fs.Join(root, "g"), []byte("other"))
+	require.NoError(t, err)
+	if err = w.Close(); ok {
+		require.ErrorIs(t, err, fs.ErrExist)
+		require.Equal(t, "other", string(Read(t, fsys, fs.Join(root, "g"))))
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(Read(t, fsys, fs.Join(root, "g"))))
 }
 
 func publishRace(t *testing.T, fsys fs.FileSystem, root string) {
@@ -358,8 +381,7 @@ func empty(t *testing.T, fsys fs.FileSystem, root string) {
 
 func parentIsFile(t *testing.T, fsys fs.FileSystem, root string) {
 	Write(t, fsys, fs.Join(root, "f"), nil)
-	_, err := fsys.Create(t.Context(), fs.Join(root, "f", "g"))
-	require.Error(t, err)
+	require.Error(t, tryWrite(t, fsys, fs.Join(root, "f", "g"), "x"))
 	_, err = fsys.Publish(t.Context(), fs.Join(root, "f", "g"), nil)
 	require.ErrorIs(t, err, fs.ErrNotPublished)
 }
