@@ -382,7 +382,7 @@ func empty(t *testing.T, fsys fs.FileSystem, root string) {
 func parentIsFile(t *testing.T, fsys fs.FileSystem, root string) {
 	Write(t, fsys, fs.Join(root, "f"), nil)
 	require.Error(t, tryWrite(t, fsys, fs.Join(root, "f", "g"), "x"))
-	_, err = fsys.Publish(t.Context(), fs.Join(root, "f", "g"), nil)
+	_, err := fsys.Publish(t.Context(), fs.Join(root, "f", "g"), nil)
 	require.ErrorIs(t, err, fs.ErrNotPublished)
 }
 
