@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Real MySQL-protocol servers for the tests and benchmarks, on loopback, without containers.
-#   mysql.sh install|start|stop|status|wipe|cli|addr SERVER [client args]
+#   mysql.sh install|start|stop|kill|status|wipe|cli|addr SERVER [client args]
 # SERVER is one of
 #   mysql    port 34306  MySQL 9.7 (Debian sid's mysql-server-core in a debootstrap chroot), GTID on, row metadata FULL
 #   replica  port 34307  a second MySQL of the same kind that replicates from the first by GTID and logs what it applies
+#   bench    port 34356  a MySQL of the first kind for benchmarks, so that nothing else is in its log
+#   soak     port 34308  a MySQL like the first that nobody else uses, for integration/soak, which kills it
 #   mariadb  port 34311  MariaDB (the distribution's mariadb-server-core), row metadata FULL
 # Each has a user cdc/cdc with all rights; row binlog, full row image. Data lies below $PAIMON_GO_TEST_HOME.
 # MYSQLD_OPTS="--x=y ..." adds server options. Needs root.
@@ -19,7 +21,9 @@ case "$SERVER" in
   mysql)   PORT=34306; ID=1 ;;
   replica) PORT=34307; ID=2 ;;
   mariadb) PORT=34311; ID=3 ;;
-  *) die "usage: mysql.sh install|start|stop|status|wipe|cli|addr mysql|replica|mariadb [client args]" ;;
+  soak)    PORT=34308; ID=4 ;;
+  bench)   PORT=34356; ID=4 ;;
+  *) die "usage: mysql.sh install|start|stop|status|wipe|cli|addr mysql|replica|bench|mariadb [client args]" ;;
 esac
 if [ "$SERVER" = mariadb ]; then
   DIR=$HOME_DIR/mariadb; RUN=$DIR
@@ -88,10 +92,17 @@ stop_server() {
   for _ in $(seq 1 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.2; done
   echo "$SERVER stopped"
 }
+kill_server() {
+  running || { echo "$SERVER does not run"; return; }
+  local pid; pid=$(cat "$PIDF"); kill -9 "$pid"
+  for _ in $(seq 1 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
+  echo "$SERVER killed"
+}
 case "$CMD" in
   install) install_server ;;
   start) start_server ;;
   stop) stop_server ;;
+  kill) kill_server ;;
   status) if running; then echo "$SERVER runs, port $PORT, pid $(cat "$PIDF")"; else echo "$SERVER does not run"; exit 1; fi ;;
   wipe) stop_server; rm -rf "$DIR" ;;
   cli)
