@@ -69,6 +69,7 @@ type Commit struct {
 	own    ownCommit       // the newest snapshot of our user that we know
 	fenced bool            // own is all that our user may have done
 	watch  *cachedSnapshot // all up to this one have been searched for snapshots of our user
+	built  int64           // the newest snapshot that we made, 0: none or it is not certain that it is still there
 	// pending is what an earlier call published without learning the outcome: it may be there, or still appear.
 	pending *publication
 }

@@ -150,7 +150,7 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 	if err := a.check(ctx, prev); err != nil {
 		return nil, err
 	}
-	schema, err := t.LatestSchema(ctx)
+	schema, err := a.schema(ctx, latest)
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +197,15 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 		uses = append(uses, s.IndexManifest)
 	}
 	return &publication{snapshot: s, data: data, base: latest, uses: uses}, nil
+}
+
+// schema returns the newest schema at this moment. What is known of schemas holds while the snapshots are those we know: a table
+// made anew under the name has others.
+func (a *attempts) schema(ctx context.Context, latest *cachedSnapshot) (*Schema, error) {
+	if latest == nil || a.c.built == 0 || latest.ID < a.c.built {
+		return a.c.t.LatestSchema(ctx)
+	}
+	return a.c.t.newestSchema(ctx)
 }
 
 // uses returns the files of this commit that a snapshot with this base list needs.
@@ -342,7 +351,7 @@ func (a *attempts) publish(ctx context.Context, p *publication) (*Snapshot, erro
 	case ok && err == nil:
 		cached := &cachedSnapshot{Snapshot: p.snapshot, raw: p.data}
 		t.meta.setLastSeen(cached)
-		a.c.watch = cached
+		a.c.watch, a.c.built = cached, cached.ID
 		if x := a.c.pending; x != nil && x.snapshot.ID <= p.snapshot.ID {
 			a.c.pending = nil // all ids up to ours are taken, and none by it
 		}

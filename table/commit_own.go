@@ -82,7 +82,7 @@ func (c *Commit) checkHistory(ctx context.Context, latest *cachedSnapshot) error
 		if same {
 			return nil
 		}
-		c.watch = nil
+		c.watch, c.built = nil, 0
 		if !c.fenced {
 			c.own = ownCommit{}
 		}

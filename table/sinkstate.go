@@ -35,15 +35,28 @@ type PendingCommit struct {
 	MaxSeq     int64  `json:"maxSeq"`
 }
 
-// NewPendingCommit describes c, whose position is the property of that name. It is nil for a commit without rows.
-func NewPendingCommit(c *Committable, property string) *PendingCommit {
+// NewPendingCommit describes c, whose position is the property of that name. It is nil for a commit without rows. lasting says
+// that what tells of the commit stays in the table as long as the bucket's files do: then the state file need not be written
+// again after the commit, but with the next one.
+func (t *Table) NewPendingCommit(c *Committable, property string) (p *PendingCommit, lasting bool) {
+	o := t.Options()
+	// In other tables the row with the greatest sequence number may go without a newer one: it loses to another by a sequence
+	// field or by coming later, or gets old.
+	keeps := o.Enum(KeyMergeEngine) == "deduplicate" && !o.Has(KeySequenceField) && !o.Has(KeyRecordLevelExpireTime) && !o.Has(KeyPartitionExpirationTime)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		for k := range m.Data.New {
-			return &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: m.Data.New[k].MaxSeq}
+			f := &m.Data.New[k]
+			lasting = keeps && f.DeleteRows == 0 // a compaction drops deletes
+			if p == nil || lasting {
+				p = &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: f.MaxSeq}
+			}
+			if lasting {
+				return p, true
+			}
 		}
 	}
-	return nil
+	return p, false
 }
 
 // FindSinkState returns how far a job has come, nil when it never committed: from its newest snapshot, whose property of the

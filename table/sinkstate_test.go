@@ -69,7 +69,9 @@ func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
 			s, c := commitOf(t, tbl, "job", 1, 5, "a")
 			c.ID, c.Properties = 2, map[string]string{"pos": "b"}
 			c.Messages[0].Data.New[0].MaxSeq = 9
-			require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "a", Pending: NewPendingCommit(&c, "pos")}))
+			pending, lasting := tbl.NewPendingCommit(&c, "pos")
+			require.True(t, lasting)
+			require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "a", Pending: pending}))
 			last := s
 			if done {
 				last, _ = commitOf(t, tbl, "job", 2, 9, "b")
@@ -102,4 +104,22 @@ func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
 		_, err := tbl.FindSinkState(t.Context(), "job", "pos")
 		require.ErrorIs(t, err, ErrCorrupt)
 	})
+}
+
+// What may vanish from the bucket without a newer row of it doesn't tell for ever that a commit was made.
+func TestPendingCommitsThatDontLast(t *testing.T) {
+	lasting := func(o Options, deletes int64) bool {
+		spec := Spec{Fields: []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}, {Name: "at", Type: row.Type{Root: row.Int, Nullable: true}}}, PrimaryKeys: []string{"id"}, Options: Options{"bucket": "1"}.With(o)}
+		tbl, err := Create(t.Context(), mem.New(), "/w/db.db/t", spec)
+		require.NoError(t, err)
+		c := Committable{ID: 3, Messages: []CommitMessage{{Data: DataIncrement{New: []DataFile{{MaxSeq: 7, DeleteRows: 1}, {MaxSeq: 5, DeleteRows: deletes}}}}}}
+		p, lasting := tbl.NewPendingCommit(&c, "pos")
+		require.Equal(t, map[bool]int64{true: 5, false: 7}[lasting], p.MaxSeq)
+		return lasting
+	}
+	require.True(t, lasting(nil, 0))
+	require.False(t, lasting(nil, 1))
+	require.False(t, lasting(Options{"merge-engine": "first-row"}, 0))
+	require.False(t, lasting(Options{"sequence.field": "at"}, 0))
+	require.False(t, lasting(Options{"record-level.expire-time": "1 d", "record-level.time-field": "at"}, 0))
 }

@@ -50,6 +50,8 @@ type job struct {
 	// saved is what the state file says without a pending commit. The committing goroutine has it, except while the writer
 	// has nothing to commit.
 	saved table.SinkState
+	// unsaved: the file is behind saved, but has what tells that.
+	unsaved bool
 }
 
 // syncTable runs mysql_sync_table.
@@ -202,6 +204,9 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	if err := w.Close(ctx); err != nil {
 		return err
 	}
+	if j.unsaved {
+		j.writeState(ctx, j.saved)
+	}
 	j.log.Info("ended", "rows", metrics.pipeline.Rows.Load(), "checkpoints", metrics.pipeline.Checkpoints.Load(), "seconds", int(time.Since(started).Seconds()))
 	return nil
 }
@@ -260,22 +265,27 @@ func (j *job) openSource(ctx context.Context) error {
 
 // savePosition keeps the position beside the table while the source gives no rows.
 func (j *job) savePosition(ctx context.Context, id int64, position string) error {
-	j.saved = table.SinkState{User: j.user, Identifier: id, SnapshotID: j.newest.Load(), Position: position}
+	j.saved, j.unsaved = table.SinkState{User: j.user, Identifier: id, SnapshotID: j.newest.Load(), Position: position}, false
 	return j.table.WriteSinkState(ctx, j.saved)
 }
 
 // beforeCommit notes beside the table what is about to be committed, so that a restart knows whether it was, even when the
-// snapshot has expired by then. It runs on the committing goroutine, as does what happens after a commit.
+// snapshot has expired by then. As a rule that is all that is written for a commit: the next one's note, or the end of the job,
+// says that it was made. It runs on the committing goroutine, as does what happens after a commit.
 func (j *job) beforeCommit(ctx context.Context, c *table.Committable) {
 	state := j.saved
-	state.User, state.Pending = j.user, table.NewPendingCommit(c, cdc.PropertyPosition)
-	j.writeState(ctx, state)
+	state.User = j.user
+	var lasting bool
+	state.Pending, lasting = j.table.NewPendingCommit(c, cdc.PropertyPosition)
+	j.unsaved = j.writeState(ctx, state) && lasting
 }
 
-func (j *job) writeState(ctx context.Context, state table.SinkState) {
-	if err := j.table.WriteSinkState(ctx, state); err != nil && ctx.Err() == nil {
+func (j *job) writeState(ctx context.Context, state table.SinkState) bool {
+	err := j.table.WriteSinkState(ctx, state)
+	if err != nil && ctx.Err() == nil {
 		j.log.Warn("the position is in the snapshots, but not in the state file beside the table", "error", err)
 	}
+	return err == nil
 }
 
 // listener keeps the state file with each commit, and the metrics.
@@ -290,7 +300,9 @@ func (j *job) listener(ctx context.Context, m *metrics) writer.Listener {
 		j.log.Debug("committed", "snapshot", c.Snapshot.ID, "epoch", c.ID, "files", c.Files, "ms", c.Duration.Milliseconds())
 		j.newest.Store(c.Snapshot.ID)
 		j.saved = table.SinkState{User: j.user, Identifier: c.ID, SnapshotID: c.Snapshot.ID, Position: c.Snapshot.Properties[cdc.PropertyPosition]}
-		j.writeState(ctx, j.saved)
+		if !j.unsaved {
+			j.writeState(ctx, j.saved)
+		}
 	}
 	return l
 }
