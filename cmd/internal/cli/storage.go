@@ -26,6 +26,9 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string) (fs.Fi
 		}
 	}
 	fsys, err := fs.For(ctx, uri, conf)
+	if errors.Is(err, fs.ErrTransient) {
+		return nil, "", nil, fmt.Errorf("%s %s: %w", flag, uri, err)
+	}
 	if err != nil {
 		return nil, "", nil, fmt.Errorf("%s %s: %w: %w", flag, uri, err, ErrUsage)
 	}
