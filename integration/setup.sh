@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the integration tests need, once: Java Paimon 1.3.1 and 1.4.2 with the judge around them (integration/java),
-# pypaimon in a virtual environment, MySQL 9.7 and MariaDB. Everything goes below $PAIMON_GO_TEST_HOME. Run by
-# integration/run.sh; safe to run again. Needs root only for the servers: where PAIMON_GO_MYSQL_ADDR (and so on) name
+# pypaimon in a virtual environment, MySQL 9.7 and MariaDB, HDFS and an S3 server. Everything goes below $PAIMON_GO_TEST_HOME.
+# Run by integration/run.sh; safe to run again. Needs root only for the databases: where PAIMON_GO_MYSQL_ADDR (and so on) name
 # running servers, those are used and not installed.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -23,6 +23,9 @@ need javac openjdk-17-jdk-headless
 need mvn maven
 need python3 python3
 need unzip unzip
+# What takes the processor goes on beside what takes the network.
+beside=()
+./servers/s3.sh install & beside+=($!)
 oracle=$PAIMON_GO_TEST_HOME/oracle
 sum=$(cat java/pom.xml java/build.sh java/src/oracle/*.java | sha256sum)
 if [ "$(cat "$oracle/.sum" 2>/dev/null)" != "$sum" ]; then
@@ -42,4 +45,6 @@ fi
 
 if [ -z "${PAIMON_GO_MYSQL_ADDR:-}" ]; then ./servers/mysql.sh install mysql; fi
 if [ -z "${PAIMON_GO_MARIADB_ADDR:-}" ]; then ./servers/mysql.sh install mariadb; fi
+./servers/hdfs.sh install
+for pid in "${beside[@]}"; do wait "$pid"; done
 echo "test environment ready in $PAIMON_GO_TEST_HOME"
