@@ -2,7 +2,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help build demo test unit integration race lint vuln fuzz bench golden docs clean
+.PHONY: help build demo test unit integration soak race lint vuln fuzz bench golden docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,15 @@ unit: ## tests that need nothing but Go
 
 integration: build ## tests on real MySQL, MariaDB, Java Paimon and pypaimon
 	integration/run.sh
+
+# make soak DURATION=30m SEED=2 FAULT_EVERY=10s WAREHOUSE=hdfs; also RATE= (transactions a second), KEYS=, TICK=, PATIENCE=, DIR=, KEEP=1.
+SOAK = SEED DURATION FAULT_EVERY WAREHOUSE RATE KEYS TICK PATIENCE DIR KEEP
+soak: ## real programs under random faults until DURATION is over, then compare; a SEED replays
+	@PAIMON_GO_MYSQL_ADDR=unused PAIMON_GO_MARIADB_ADDR=unused integration/setup.sh
+	@home="$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}"; \
+	  PAIMON_GO_TEST_HOME="$$home" PAIMON_GO_ORACLE="$${PAIMON_GO_ORACLE:-$$home/oracle/oracle}" \
+	  $(foreach v,$(SOAK),$(if $($v),PAIMON_GO_SOAK_$v='$($v)')) \
+	  $(GO) test -tags integration -count=1 -timeout 0 -v -run '^TestSoak$$' ./integration/soak
 
 race: ## unit tests under the race detector
 	$(GO) test -race ./...

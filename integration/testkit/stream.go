@@ -46,7 +46,12 @@ func (x *Table) Changes(words ...string) []Change {
 
 func (x *Table) changes(lines []string) []Change {
 	x.t.Helper()
-	keys := x.Open().Schema().PrimaryKeys
+	return ParseChanges(x.t, lines, x.Open().Schema().PrimaryKeys)
+}
+
+// ParseChanges reads changes as the oracle and paimon-go changelog print them.
+func ParseChanges(t testing.TB, lines, keys []string) []Change {
+	t.Helper()
 	out := make([]Change, len(lines))
 	for i, l := range lines {
 		var head struct {
@@ -54,15 +59,15 @@ func (x *Table) changes(lines []string) []Change {
 			Kind     string `json:"_kind"`
 		}
 		var cells map[string]json.RawMessage
-		require.NoError(x.t, json.Unmarshal([]byte(l), &head), l)
-		require.NoError(x.t, json.Unmarshal([]byte(l), &cells), l)
+		require.NoError(t, json.Unmarshal([]byte(l), &head), l)
+		require.NoError(t, json.Unmarshal([]byte(l), &cells), l)
 		c := &out[i]
 		c.Snapshot, c.Kind = head.Snapshot, head.Kind
 		for _, k := range keys {
 			c.Key += string(cells[k]) + " "
 		}
 		parts := strings.SplitN(l, ",", 3) // after the snapshot and the kind
-		require.Len(x.t, parts, 3, l)
+		require.Len(t, parts, 3, l)
 		c.Row = "{" + parts[2]
 	}
 	return out

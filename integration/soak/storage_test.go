@@ -1,0 +1,38 @@
+//go:build integration
+
+package soak
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/fs/local"
+)
+
+// storage is what the tables lie on.
+type storage struct {
+	// warehouse is its root as the programs see it, through the proxies; conf are catalog settings, env variables that go with it.
+	warehouse string
+	conf, env []string
+	// direct is what watches and judges use: the same storage without proxies.
+	direct          fs.FileSystem
+	directWarehouse string
+	directConf      []string
+	directEnv       []string
+	// kinds are the faults that strike can make. mend ends one, also one that happened at once and takes its time to mend itself.
+	kinds  []Kind
+	strike func(f Fault) (mend func() error, err error)
+}
+
+func openStorage(t *testing.T, o options) *storage {
+	switch o.warehouse {
+	case "local":
+		w := filepath.Join(o.dir, "warehouse")
+		return &storage{warehouse: w, direct: local.FS{}, directWarehouse: w}
+	}
+	require.Fail(t, "WAREHOUSE="+o.warehouse+" is not one of local, hdfs, ha, s3")
+	return nil
+}

@@ -1,0 +1,130 @@
+//go:build integration
+
+package soak
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/integration/testkit"
+)
+
+// run runs one of our programs to its end and returns the lines that it printed.
+func (s *stage) run(program string, args ...string) (lines []string, err error) {
+	cmd := exec.Command(testkit.Program(s.t, program), append(args, confArgs(s.store.directConf)...)...)
+	cmd.Env = append(os.Environ(), s.store.directEnv...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Logf("%s %s: %v: %s", program, args, err, said.String()[max(0, said.Len()-2000):])
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
+}
+
+// at are the arguments that name a table.
+func (s *stage) at(name string) []string {
+	return []string{"--warehouse", s.store.directWarehouse, "--database", database, "--table", name}
+}
+
+// verify compares source and tables.
+func (s *stage) verify() {
+	s.lap = time.Now()
+	for k := range s.work.Tables {
+		x := &s.work.Tables[k]
+		rows := s.db.Rows(x.Name)
+		s.save(x.Name+".source", rows)
+		s.verifyRows(x, rows, testkit.JavaVersions...)
+		s.timed("rows of " + x.Name)
+		s.verifyFiles(x)
+		s.timed("files of " + x.Name)
+		if x.Changelog {
+			s.verifyChanges(x, rows)
+		}
+		// What is there can be compacted, and then has the same rows.
+		_, err := s.run("paimon-go-compact", append([]string{"compact", "--once"}, s.at(x.Name)...)...)
+		require.NoError(s.t, err, "compacting %s in full", x.Name)
+		s.verifyRows(x, rows, testkit.JavaVersions[0])
+		s.timed(fmt.Sprintf("%d rows of %s, compacted", len(rows), x.Name))
+	}
+}
+
+// timed tells how long a step took.
+func (s *stage) timed(what string) {
+	s.t.Logf("%s: compared in %.1fs", what, time.Since(s.lap).Seconds())
+	s.lap = time.Now()
+}
+
+func (s *stage) save(name string, lines []string) {
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.o.dir, name), []byte(strings.Join(lines, "\n")), 0o644))
+}
+
+// verifyRows requires that we and Java read the rows.
+func (s *stage) verifyRows(x *Table, rows []string, versions ...string) {
+	lines, err := s.run("paimon-go", append([]string{"scan", "--json"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err)
+	lines = testkit.Bare(lines)
+	s.save(x.Name+".ours", lines)
+	testkit.RequireSameRows(s.t, x.Name+" by paimon-go scan", rows, lines)
+	for _, v := range versions {
+		lines, err := testkit.Java(s.t, v, "read", s.store.directWarehouse, database, x.Name)
+		require.NoError(s.t, err)
+		testkit.RequireSameRows(s.t, x.Name+" by java "+v, rows, testkit.Bare(lines))
+	}
+}
+
+// verifyFiles requires that no check finds anything but files that a killed process left.
+func (s *stage) verifyFiles(x *Table) {
+	lines, err := s.run("paimon-go", append([]string{"check", "--json", "--deep"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err, strings.Join(lines, "\n"))
+	s.requireOnlyOrphans("paimon-go check", x, lines)
+	lines, err = testkit.Java(s.t, testkit.JavaVersions[0], "check", s.store.directWarehouse, database, x.Name)
+	require.NoError(s.t, err, strings.Join(lines, "\n"))
+	s.requireOnlyOrphans("java's check", x, lines)
+}
+
+// requireOnlyOrphans requires that a check found no error and no warning.
+func (s *stage) requireOnlyOrphans(who string, x *Table, lines []string) {
+	orphans := 0
+	for _, l := range lines {
+		var p struct{ Severity, Check, At, Msg string }
+		require.NoError(s.t, json.Unmarshal([]byte(l), &p), l)
+		switch p.Severity {
+		case "error", "warn":
+			require.Fail(s.t, who+" of "+x.Name, "%s", l)
+		case "orphan":
+			orphans++
+		}
+	}
+	if orphans > 0 {
+		s.t.Logf("%s of %s: at least %d files that nothing refers to, left by killed processes", who, x.Name, orphans)
+	}
+}
+
+// verifyChanges requires that the changelog, from the first change on, makes the rows, by our reader and Java's.
+func (s *stage) verifyChanges(x *Table, rows []string) {
+	lines, err := s.run("paimon-go", append([]string{"schema", "--json"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err)
+	var schema struct {
+		PrimaryKeys []string `json:"primaryKeys"`
+	}
+	require.NoError(s.t, json.Unmarshal([]byte(strings.Join(lines, "\n")), &schema))
+	require.NotEmpty(s.t, schema.PrimaryKeys)
+	lines, err = s.run("paimon-go", append([]string{"changelog", "--json"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err)
+	s.save(x.Name+".changes", lines)
+	ours := testkit.ParseChanges(s.t, lines, schema.PrimaryKeys)
+	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go", rows, testkit.Replayed(s.t, ours))
+	lines, err = testkit.Java(s.t, testkit.JavaVersions[0], "changelog", s.store.directWarehouse, database, x.Name)
+	require.NoError(s.t, err)
+	testkit.RequireSameChanges(s.t, testkit.ParseChanges(s.t, lines, schema.PrimaryKeys), ours)
+	s.timed(fmt.Sprintf("%d changes of %s", len(ours), x.Name))
+}
