@@ -51,11 +51,19 @@ func Program(t testing.TB, name string) string {
 }
 
 func build(name string) (string, error) {
-	if dir := os.Getenv("PAIMON_GO_TEST_BIN"); dir != "" { // by hand: programs built before
+	if dir := os.Getenv("PAIMON_GO_TEST_BIN"); dir != "" && !strings.HasSuffix(name, stallSuffix) { // by hand: programs built before
 		return filepath.Join(dir, name), nil
 	}
 	path := filepath.Join(binDir, name)
 	args := []string{"build", "-o", path}
+	name, stalls := strings.CutSuffix(name, stallSuffix)
+	if stalls {
+		overlay, err := stallOverlay(name)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
 	if os.Getenv("PAIMON_GO_TEST_RACE") != "" { // by hand: the race detector makes a process that found a race fail
 		args = append(args, "-race")
 	}
