@@ -36,7 +36,12 @@ func newFake(t *testing.T) *fake {
 	t.Helper()
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("wh"))
-	f := &fake{store: gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server()}
+	return newFakeOf(t, gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server())
+}
+
+func newFakeOf(t *testing.T, store http.Handler) *fake {
+	t.Helper()
+	f := &fake{store: store}
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)
 	return f
