@@ -2,7 +2,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help build demo test unit integration soak race lint vuln fuzz bench golden docs clean
+.PHONY: help build demo test unit integration soak race lint vuln fuzz bench bench-flink golden docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ bench: ## compare our writer and compactor with Java Paimon's; PAIR= selects, RO
 	$(GO) build -trimpath -o build/bench ./integration/bench
 	@PAIMON_GO_ORACLE="$${PAIMON_GO_ORACLE:-$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}/oracle/oracle}" \
 	  build/bench -pair '$(PAIR)' -rounds $(ROUNDS) -json build/bench.jsonl $(BENCHFLAGS)
+
+# make bench-flink BENCHFLAGS='-phases catchup -sides ours,action'; see docs/benchmarks.md.
+STORAGE ?=
+bench-flink: ## compare the sink with Flink's jobs on the same changes in MySQL; STORAGE=hdfs counts the name node's calls
+	@integration/bench/flink/run.sh $(STORAGE) $(BENCHFLAGS)
 
 clean: ## remove what build made
 	rm -rf bin build
