@@ -1,0 +1,161 @@
+package hdfs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	hdfs "github.com/colinmarc/hdfs/v2"
+	"github.com/google/uuid"
+)
+
+// Config is what New needs. The zero value of all but URI and Settings is good.
+type Config struct {
+	URI      string            // hdfs://authority/… or a path in fs.defaultFS
+	Settings map[string]string // Hadoop's properties, as from LoadSettings
+
+	User        string                   // without Kerberos; HADOOP_USER_NAME or the user of the process by default
+	RetryFor    time.Duration            // how long calls and files are tried again; 2 minutes by default
+	CallTimeout time.Duration            // limit of one try of a call to the NameNode; 20 s by default
+	DataTimeout time.Duration            // limit of a DataNode's silence; 15 s by default
+	Connections int                      // to the NameNode at a time; 8 by default
+	SpoolMemory int64                    // bytes of a file that is being written that are kept in memory, the others in a local file; 8 MiB by default
+	SpoolDir    string                   // of those local files; the system's directory for temporary files by default
+	SyncBlocks  bool                     // DataNodes bring each block to disk before a file is complete
+	MapNameNode func(addr string) string // turns the address of a NameNode into the one that is connected to
+	MapDataNode func(addr string) string // the same for DataNodes
+}
+
+// Open makes the file system of a URI from catalog options; see loadSettings for those of Hadoop. Its own options are hdfs.user, hdfs.retry-time,
+// hdfs.call-timeout, hdfs.data-timeout (durations such as 90s), hdfs.connections, hdfs.spool-memory (bytes), hdfs.spool-dir and
+// hdfs.sync-blocks.
+func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) {
+	s, err := loadSettings(conf, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg := Config{URI: uri, Settings: s, User: conf["hdfs.user"], SpoolDir: conf["hdfs.spool-dir"]}
+	for key, to := range map[string]*time.Duration{"hdfs.retry-time": &cfg.RetryFor, "hdfs.call-timeout": &cfg.CallTimeout, "hdfs.data-timeout": &cfg.DataTimeout} {
+		if v := conf[key]; v != "" {
+			if *to, err = time.ParseDuration(v); err != nil {
+				return nil, fmt.Errorf("%w: %s: %w", errConfig, key, err)
+			}
+		}
+	}
+	if v := conf["hdfs.connections"]; v != "" {
+		if cfg.Connections, err = strconv.Atoi(v); err != nil {
+			return nil, fmt.Errorf("%w: hdfs.connections: %w", errConfig, err)
+		}
+	}
+	if v := conf["hdfs.spool-memory"]; v != "" {
+		if cfg.SpoolMemory, err = strconv.ParseInt(v, 10, 64); err != nil {
+			return nil, fmt.Errorf("%w: hdfs.spool-memory: %w", errConfig, err)
+		}
+	}
+	cfg.SyncBlocks = strings.EqualFold(conf["hdfs.sync-blocks"], "true")
+	return New(ctx, cfg)
+}
+
+// New makes a file system. It asks the NameNode for its defaults, so that a wrong address or user shows at once.
+func New(ctx context.Context, cfg Config) (*FS, error) {
+	cfg.setDefaults()
+	s := settings(cfg.Settings)
+	authority, _, err := splitURI(cfg.URI)
+	if err != nil {
+		return nil, err
+	}
+	c, err := resolve(authority, s)
+	if err != nil {
+		return nil, err
+	}
+	options, err := clientOptions(cfg, c, s)
+	if err != nil {
+		return nil, err
+	}
+	life, closing := context.WithCancel(context.WithoutCancel(ctx))
+	f := &FS{cluster: c, uri: "hdfs://" + c.authority, holder: "paimon-go_" + uuid.NewString(), retryFor: cfg.RetryFor, sync: cfg.SyncBlocks,
+		spoolMemory: cfg.SpoolMemory, spoolDir: cfg.SpoolDir, closing: closing}
+	p := newPool(cfg.Connections, cfg.CallTimeout, options)
+	p.mapAddr = cfg.MapNameNode
+	f.nn = &namenode{pool: p, retryFor: cfg.RetryFor, uri: f.uri}
+	f.dn = &connector{useHostname: s.bool("dfs.client.use.datanode.hostname"), timeout: cfg.DataTimeout, mapAddr: cfg.MapDataNode}
+	f.nodes = newNodes(life, f.dn.probe)
+	f.leases = &leases{ctx: life, renew: func(ctx context.Context) error { return f.nn.renewLease(ctx, f.holder) }}
+	if err := f.learnDefaults(ctx, s); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (c *Config) setDefaults() {
+	c.RetryFor = positive(c.RetryFor, 2*time.Minute)
+	c.CallTimeout = positive(c.CallTimeout, 20*time.Second)
+	c.DataTimeout = positive(c.DataTimeout, 15*time.Second)
+	c.Connections = positive(c.Connections, 8)
+	c.SpoolMemory = positive(c.SpoolMemory, 8<<20)
+}
+
+func positive[T int | int64 | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+func clientOptions(cfg Config, c cluster, s settings) (func() (hdfs.ClientOptions, error), error) {
+	name := cfg.User
+	if name == "" {
+		name = os.Getenv("HADOOP_USER_NAME")
+	}
+	if name == "" {
+		u, err := user.Current()
+		if err != nil {
+			return nil, fmt.Errorf("%w: who is the user? Set HADOOP_USER_NAME: %w", errConfig, err)
+		}
+		name = u.Username
+	}
+	opts := hdfs.ClientOptions{Addresses: c.addresses, User: name}
+	return func() (hdfs.ClientOptions, error) { return opts, nil }, nil
+}
+
+// learnDefaults takes block size and replication from the settings, else from the NameNode.
+func (f *FS) learnDefaults(ctx context.Context, s settings) error {
+	d, err := f.nn.defaults(ctx)
+	if err != nil {
+		return err
+	}
+	f.blockSize, f.replication = d.blockSize, d.replication
+	if v := s.get("dfs.replication"); v != "" {
+		n, err := strconv.ParseUint(v, 10, 15)
+		if err != nil || n == 0 {
+			return fmt.Errorf("%w: dfs.replication is %q", errConfig, v)
+		}
+		f.replication = int(n)
+	}
+	if v := s.get("dfs.blocksize"); v != "" {
+		n, err := parseSize(v)
+		if err != nil || n < chunkSize || n%chunkSize != 0 {
+			return fmt.Errorf("%w: dfs.blocksize is %q, it must be a multiple of %d", errConfig, v, chunkSize)
+		}
+		f.blockSize = n
+	}
+	return nil
+}
+
+// parseSize reads a number with an optional k, m, g, t, p or e, each 1024 times the one before.
+func parseSize(v string) (int64, error) {
+	shift := 0
+	if i := strings.IndexByte("kmgtpe", v[len(v)-1]|0x20); i >= 0 {
+		shift, v = 10*(i+1), v[:len(v)-1]
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+	if err != nil || n < 0 || n<<shift>>shift != n {
+		return 0, fmt.Errorf("%q is no size", v)
+	}
+	return n << shift, nil
+}

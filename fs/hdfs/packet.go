@@ -1,0 +1,180 @@
+package hdfs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+const (
+	chunkSize     = 512
+	packetChunks  = 126 // Java's packet: at most 64 KiB with header and checksums
+	packetData    = packetChunks * chunkSize
+	maxPacket     = 16 << 20
+	maxPacketHead = 1 << 10
+	heartbeatSeq  = -1
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// packetHead is in front of each packet's checksums and data.
+type packetHead struct {
+	offset int64
+	seq    int64
+	last   bool
+	sync   bool
+	data   int
+}
+
+func (h packetHead) append(b []byte) []byte {
+	e := enc(b)
+	// NameNode and DataNodes rely on the length of the header being the same for all packets, so all fields are sent.
+	e.fixed64(1, uint64(h.offset)).fixed64(2, uint64(h.seq)).flag(3, h.last).fixed32(4, uint32(h.data))
+	if h.sync {
+		e.flag(5, true)
+	}
+	return e
+}
+
+func parsePacketHead(b []byte) (packetHead, error) {
+	var h packetHead
+	err := fields(b, func(f field) error {
+		switch f.id {
+		case 1:
+			h.offset = int64(f.num)
+		case 2:
+			h.seq = int64(f.num)
+		case 3:
+			h.last = f.num != 0
+		case 4:
+			h.data = int(int32(f.num))
+		}
+		return nil
+	})
+	if err == nil && (h.data < 0 || h.data > maxPacket || h.offset < 0) {
+		err = fmt.Errorf("%w: packet of %d bytes at %d", errWire, h.data, h.offset)
+	}
+	return h, err
+}
+
+// appendPacket makes a packet: length of checksums and data and itself, length of the header, header, checksums, data.
+func appendPacket(b []byte, h packetHead, data []byte) []byte {
+	h.data = len(data)
+	sums := (len(data) + chunkSize - 1) / chunkSize
+	b = binary.BigEndian.AppendUint32(b, uint32(4+4*sums+len(data)))
+	at := len(b)
+	b = append(b, 0, 0)
+	b = h.append(b)
+	binary.BigEndian.PutUint16(b[at:], uint16(len(b)-at-2))
+	for rest := data; len(rest) > 0; {
+		n := min(chunkSize, len(rest))
+		b = binary.BigEndian.AppendUint32(b, crc32.Checksum(rest[:n], castagnoli))
+		rest = rest[n:]
+	}
+	return append(b, data...)
+}
+
+// packetReader takes packets apart and verifies their checksums.
+type packetReader struct {
+	r     io.Reader
+	table *crc32.Table // nil: no checksums
+	chunk int
+	buf   []byte
+}
+
+func newPacketReader(r io.Reader, a opAnswer) (*packetReader, error) {
+	p := &packetReader{r: r, chunk: a.perSum}
+	switch a.checksum {
+	case checksumNull:
+		return p, nil
+	case checksumCRC32:
+		p.table = crc32.IEEETable
+	case checksumCRC32C:
+		p.table = castagnoli
+	default:
+		return nil, fmt.Errorf("%w: checksum type %d", errWire, a.checksum)
+	}
+	if p.chunk <= 0 || p.chunk > maxPacket {
+		return nil, fmt.Errorf("%w: %d bytes per checksum", errWire, p.chunk)
+	}
+	return p, nil
+}
+
+// next returns the data of the next packet, good until the next call.
+func (p *packetReader) next() (packetHead, []byte, error) {
+	var fixed [6]byte
+	if _, err := io.ReadFull(p.r, fixed[:]); err != nil {
+		return packetHead{}, nil, noEOF(err)
+	}
+	length, headLen := int(int32(binary.BigEndian.Uint32(fixed[:]))), int(binary.BigEndian.Uint16(fixed[4:]))
+	if length < 4 || length > maxPacket || headLen > maxPacketHead {
+		return packetHead{}, nil, fmt.Errorf("%w: packet of %d bytes", errWire, length)
+	}
+	size := headLen + length - 4
+	if cap(p.buf) < size {
+		p.buf = make([]byte, size)
+	}
+	b := p.buf[:size]
+	if _, err := io.ReadFull(p.r, b); err != nil {
+		return packetHead{}, nil, noEOF(err)
+	}
+	h, err := parsePacketHead(b[:headLen])
+	if err != nil {
+		return h, nil, err
+	}
+	b = b[headLen:]
+	if h.data > len(b) {
+		return h, nil, fmt.Errorf("%w: packet is too short", errWire)
+	}
+	sums, data := b[:len(b)-h.data], b[len(b)-h.data:]
+	return h, data, p.verify(sums, data)
+}
+
+func (p *packetReader) verify(sums, data []byte) error {
+	if p.table == nil {
+		return nil
+	}
+	if want := (len(data) + p.chunk - 1) / p.chunk * 4; len(sums) != want {
+		return fmt.Errorf("%w: %d bytes of checksums for %d bytes", errWire, len(sums), len(data))
+	}
+	for len(data) > 0 {
+		n := min(p.chunk, len(data))
+		if crc32.Checksum(data[:n], p.table) != binary.BigEndian.Uint32(sums) {
+			return errChecksum
+		}
+		sums, data = sums[4:], data[n:]
+	}
+	return nil
+}
+
+var errChecksum = fmt.Errorf("checksum of the data does not match")
+
+// ack is a DataNode's answer to a packet, with a status for each node of the pipeline.
+type ack struct {
+	seq     int64
+	replies []uint64
+}
+
+func parseAck(b []byte) (ack, error) {
+	var a ack
+	var flags []uint64
+	err := fields(b, func(f field) (err error) {
+		switch f.id {
+		case 1:
+			a.seq = int64(f.num>>1) ^ -int64(f.num&1)
+		case 2:
+			a.replies, err = appendEnums(a.replies, f)
+		case 4:
+			flags, err = appendEnums(flags, f)
+		}
+		return err
+	})
+	// Newer DataNodes say the same in flags, whose lowest four bits are the status.
+	if len(a.replies) == 0 {
+		for _, f := range flags {
+			a.replies = append(a.replies, f&15)
+		}
+	}
+	return a, err
+}

@@ -1,0 +1,252 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/paimon-go/paimon-go/fs"
+)
+
+// source gives a file's bytes, from any offset and again. See spool.read.
+type source interface {
+	read(ctx context.Context, b []byte, off int64, idle <-chan struct{}) (int, error)
+}
+
+// content is a source whose bytes are all there.
+type content []byte
+
+func (c content) read(_ context.Context, b []byte, off int64, _ <-chan struct{}) (int, error) {
+	n := copy(b, c[min(off, int64(len(c))):])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// written is a complete file under its temporary name.
+type written struct {
+	tmp string
+	id  uint64
+}
+
+// write brings a source's bytes into a new hidden file beside path. When a DataNode fails it begins again under a new name and
+// leaves that node out.
+func (f *FS) write(ctx context.Context, path string, src source) (written, error) {
+	release := f.leases.hold()
+	defer release()
+	deadline := time.Now().Add(f.retryFor)
+	var wait backoff
+	for try := 0; ; try++ {
+		tmp := hiddenName(path)
+		id, err := f.upload(ctx, tmp, src)
+		if err == nil {
+			return written{tmp, id}, nil
+		}
+		f.discard(ctx, tmp)
+		if ctx.Err() != nil {
+			return written{}, wrap("create", f.uri+path, fmt.Errorf("%w: last try: %w", context.Cause(ctx), err))
+		}
+		if !f.learn(ctx, err) {
+			return written{}, wrap("create", f.uri+path, err)
+		}
+		if try > 0 && !wait.sleep(ctx, deadline) {
+			return written{}, &opError{"create", f.uri + path, fs.ErrTransient, err,
+				"no set of datanodes has taken the file; look at their logs, and whether this host reaches their data port"}
+		}
+	}
+}
+
+// learn draws conclusions from a failed upload and tells whether another try may work.
+func (f *FS) learn(ctx context.Context, err error) bool {
+	var bad *nodeError
+	var stalled *stallError
+	switch {
+	case errors.As(err, &bad):
+		f.nodes.mark(bad.node)
+		return true
+	case errors.As(err, &stalled):
+		if !f.nodes.suspects(ctx, stalled.nodes) {
+			f.nodes.mark(stalled.nodes[0]) // it answers, but doesn't get on: try without it
+		}
+		return true
+	case errors.Is(err, errLostLease):
+		return true
+	}
+	return classify(err) == noNodes
+}
+
+// errLostLease means that somebody else has ended or removed the file that we were writing.
+var errLostLease = errors.New("the file was taken from its writer")
+
+// stallError is errStalled with the nodes that it may be about.
+type stallError struct{ nodes []node }
+
+func (e *stallError) Error() string { return errStalled.Error() }
+
+// upload writes a source to a new file, block after block, and closes it.
+func (f *FS) upload(ctx context.Context, tmp string, src source) (uint64, error) {
+	blockSize, replication := f.layout()
+	st, err := f.nn.create(ctx, tmp, f.holder, replication, blockSize)
+	if err != nil {
+		return 0, err
+	}
+	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: blockSize, buf: make([]byte, packetData)}
+	for !u.end {
+		if err := u.nextBlock(ctx); err != nil {
+			return 0, lostLease(err)
+		}
+	}
+	return st.id, lostLease(u.complete(ctx))
+}
+
+// lostLease recognises the answers to a writer whose file is gone or closed.
+func lostLease(err error) error {
+	var r remote
+	if err != nil && errors.As(err, &r) && (classify(err) == missing || isLeaseError(r)) {
+		return fmt.Errorf("%w: %w", errLostLease, err)
+	}
+	return err
+}
+
+// uploading is the state of one upload.
+type uploading struct {
+	f         *FS
+	path      string
+	id        uint64
+	src       source
+	blockSize int64
+
+	buf  []byte
+	off  int64 // in the file
+	last *extendedBlock
+	end  bool
+}
+
+// nextBlock writes a block, or sets end if there are no bytes for one.
+func (u *uploading) nextBlock(ctx context.Context) error {
+	data, err := u.take(ctx, nil, u.blockSize)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	b, err := u.f.allocate(ctx, u.path, u.id, u.last)
+	if err != nil {
+		return err
+	}
+	p, err := u.f.dn.openPipeline(ctx, b, u.f.holder)
+	if err != nil {
+		return stallOf(b, err)
+	}
+	err = u.fill(ctx, p, data)
+	if err != nil {
+		p.abort()
+	} else {
+		err = p.finish(u.f.sync)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return stallOf(b, err)
+	}
+	b.id.numBytes = p.offset
+	u.last = &b.id
+	return nil
+}
+
+func stallOf(b block, err error) error {
+	if errors.Is(err, errStalled) {
+		return &stallError{b.nodes}
+	}
+	return err
+}
+
+// fill sends bytes until the block is full or the source at its end.
+func (u *uploading) fill(ctx context.Context, p *pipeline, data []byte) error {
+	for {
+		if err := p.send(data); err != nil {
+			return err
+		}
+		room := u.blockSize - p.offset
+		if u.end || room <= 0 {
+			return nil
+		}
+		var err error
+		if data, err = u.take(ctx, p, room); err != nil {
+			return err
+		}
+		if len(data) == 0 {
+			return nil
+		}
+	}
+}
+
+// take returns the bytes of the next packet, at most room. While there are none yet it keeps the pipeline alive.
+func (u *uploading) take(ctx context.Context, p *pipeline, room int64) ([]byte, error) {
+	b := u.buf[:min(int64(len(u.buf)), room)]
+	for {
+		idle := make(chan struct{})
+		t := time.AfterFunc(20*time.Second, func() { close(idle) })
+		n, err := u.src.read(ctx, b, u.off, idle)
+		t.Stop()
+		switch {
+		case errors.Is(err, errIdle):
+			if p != nil {
+				if err := p.heartbeat(); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		case err == io.EOF:
+			u.end = true
+		case err != nil:
+			return nil, err
+		}
+		u.off += int64(n)
+		return b[:n], nil
+	}
+}
+
+// allocate asks for a block on nodes that aren't known to be bad.
+func (f *FS) allocate(ctx context.Context, path string, id uint64, previous *extendedBlock) (block, error) {
+	exclude := f.nodes.exclude()
+	b, err := f.nn.addBlock(ctx, path, f.holder, id, previous, exclude)
+	if err != nil && classify(err) == noNodes && len(exclude) > 0 {
+		f.nodes.forgive()
+		b, err = f.nn.addBlock(ctx, path, f.holder, id, previous, nil)
+	}
+	return b, err
+}
+
+// complete closes the file. The NameNode refuses until a DataNode has reported the last block, which takes some milliseconds, or
+// as long as the DataNodes collect reports.
+func (u *uploading) complete(ctx context.Context) error {
+	deadline := time.Now().Add(u.f.retryFor)
+	wait := 4 * time.Millisecond
+	for {
+		ok, err := u.f.nn.complete(ctx, u.path, u.f.holder, u.id, u.last)
+		if ok || err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return &opError{"complete", u.f.uri + u.path, fs.ErrTransient, errors.New("no datanode has reported the last block"), ""}
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		}
+		wait = min(2*wait, time.Second)
+	}
+}
+
+// discard removes what a failed upload has left, if that is possible. Orphan cleaning knows the name otherwise.
+func (f *FS) discard(ctx context.Context, tmp string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = f.nn.remove(ctx, tmp)
+}
