@@ -36,32 +36,21 @@ func (st *tableState) follow(ctx context.Context, t *table.Table, thorough bool)
 			return followed{}, err
 		}
 	}
-	latest, err := t.Latest(ctx)
+	if st.snapshot == nil {
+		return st.list(ctx, t)
+	}
+	newer, err := t.After(ctx, st.snapshot, maxFollow)
 	if err != nil {
 		return followed{}, err
 	}
-	if latest == nil {
-		return st.vanish(), nil
-	}
-	if st.snapshot == nil || latest.ID < st.snapshot.ID || latest.ID-st.snapshot.ID > maxFollow {
+	if newer == nil {
 		return st.list(ctx, t)
 	}
-	if latest.ID == st.snapshot.ID {
-		if sameSnapshot(latest, st.snapshot) {
-			return followed{}, nil
-		}
-		return st.list(ctx, t)
-	}
-	f, err := st.followTo(ctx, t, latest)
+	f, err := st.followTo(ctx, t, newer)
 	if errors.Is(err, errDiverged) || errors.Is(err, fs.ErrNotExist) {
 		return st.list(ctx, t)
 	}
 	return f, err
-}
-
-// sameSnapshot tells whether two snapshots of an id are one: an id is used again after a rollback.
-func sameSnapshot(a, b *table.Snapshot) bool {
-	return a.BaseManifestList == b.BaseManifestList && a.DeltaManifestList == b.DeltaManifestList && a.TimeMillis == b.TimeMillis
 }
 
 // distrust makes the next look list everything: storage contradicts what is known.
@@ -77,22 +66,8 @@ func (st *tableState) vanish() followed {
 }
 
 // followTo applies the deltas of the snapshots after the known one.
-func (st *tableState) followTo(ctx context.Context, t *table.Table, latest *table.Snapshot) (f followed, err error) {
-	known, err := t.Snapshot(ctx, st.snapshot.ID)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // expired, most likely
-	case err != nil:
-		return f, err
-	case !sameSnapshot(known, st.snapshot):
-		return f, errDiverged
-	}
-	for id := st.snapshot.ID + 1; id <= latest.ID; id++ {
-		s := latest
-		if id < latest.ID {
-			if s, err = t.Snapshot(ctx, id); err != nil {
-				return f, err
-			}
-		}
+func (st *tableState) followTo(ctx context.Context, t *table.Table, newer []*table.Snapshot) (f followed, err error) {
+	for _, s := range newer {
 		// The counts form a chain that a rollback or a table made anew under the name would break.
 		if s.TotalRecordCount != st.snapshot.TotalRecordCount+s.DeltaRecordCount {
 			return f, errDiverged

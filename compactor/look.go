@@ -155,6 +155,7 @@ func (l *tableLoop) adopt(t *table.Table) error {
 	if l.t != t || l.st == nil {
 		l.t = t
 		l.commit = t.NewCommit(l.x.user, &l.x.cfg.Listener.Commit)
+		l.commit.Exclusive() // useID sees to the identifiers
 		l.maintainer = nil
 		l.st = newTableState()
 		l.st.keep, l.st.newPart = l.keep(), l.newPartition

@@ -65,11 +65,13 @@ type Commit struct {
 	listener Listener
 	names    fileNames
 
-	mu     sync.Mutex      // guards what is below and serializes commits
-	own    ownCommit       // the newest snapshot of our user that we know
-	fenced bool            // own is all that our user may have done
-	watch  *cachedSnapshot // all up to this one have been searched for snapshots of our user
-	built  int64           // the newest snapshot that we made, 0: none or it is not certain that it is still there
+	mu     sync.Mutex // guards what is below and serializes commits
+	own    ownCommit  // the newest snapshot of our user that we know
+	fenced bool       // own is all that our user may have done
+	// exclusive: the same, and nothing that it did is of interest.
+	exclusive bool
+	watch     *cachedSnapshot // all up to this one have been searched for snapshots of our user
+	built     int64           // the newest snapshot that we made, 0: none or it is not certain that it is still there
 	// pending is what an earlier call published without learning the outcome: it may be there, or still appear.
 	pending *publication
 }
@@ -104,6 +106,14 @@ func (c *Commit) Resume(snapshotID, identifier int64) {
 	c.own = ownCommit{id: snapshotID, identifier: identifier}
 	c.fenced = true
 	c.watch = nil
+}
+
+// Exclusive says that our user is this Commit's alone, whose identifiers are never used again, as with a random name. Then
+// others' snapshots are not searched for ours, unless the outcome of a commit is unknown.
+func (c *Commit) Exclusive() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.exclusive = true
 }
 
 // FilterCommitted returns those of the identifiers, given in ascending order, that have not been committed by our user: the

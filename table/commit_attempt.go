@@ -66,11 +66,11 @@ type publication struct {
 // try makes one attempt.
 func (a *attempts) try(ctx context.Context) (*Snapshot, error) {
 	a.count++
-	latest, err := a.c.t.latest(ctx)
+	latest, walked, err := a.c.t.latestWalked(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.c.inspect(ctx, latest, a)
+	found, err := a.c.inspect(ctx, latest, walked, a)
 	if err != nil {
 		return nil, err
 	}

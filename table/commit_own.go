@@ -11,8 +11,12 @@ import (
 
 // inspect searches the snapshots that are new since the last look for ones of our user, so that each is read once. It
 // returns the one that the attempts want to make if it is there: by its UUID, or, when nobody guards, as Java does by user,
-// identifier and kind. A guarding Commit that meets another snapshot of its user is fenced.
-func (c *Commit) inspect(ctx context.Context, latest *cachedSnapshot, a *attempts) (*Snapshot, error) {
+// identifier and kind. walked are snapshots that end with the latest and have been read just now. A guarding Commit that meets another snapshot of its user is fenced.
+func (c *Commit) inspect(ctx context.Context, latest *cachedSnapshot, walked []*cachedSnapshot, a *attempts) (*Snapshot, error) {
+	if c.exclusive && a.last == nil && c.pending == nil {
+		c.watch = latest
+		return nil, nil
+	}
 	if err := c.checkHistory(ctx, latest); err != nil {
 		return nil, err
 	}
@@ -46,6 +50,11 @@ func (c *Commit) inspect(ctx context.Context, latest *cachedSnapshot, a *attempt
 		}
 		if s.ID == 1 {
 			break
+		}
+		if n := len(walked); n > 1 && walked[n-1] == s {
+			walked = walked[:n-1]
+			s = walked[n-2]
+			continue
 		}
 		var err error
 		s, err = c.t.readSnapshot(ctx, s.ID-1)

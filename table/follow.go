@@ -7,15 +7,15 @@ import (
 	"github.com/paimon-go/paimon-go/fs"
 )
 
-// Unchanged reports whether s, the newest snapshot that the caller knows, still is the newest: it is there and has no
-// successor. It costs two looks at names and reads nothing. A table that was rolled back and written again up to the same id
-// looks unchanged.
+// Unchanged reports whether s, the newest snapshot that the caller knows, seems to be the newest still: it has no successor. It
+// costs a look at a name, or nothing when this Table has seen a newer one. A table that was rolled back, removed or made anew
+// looks unchanged too: Latest finds that out.
 func (t *Table) Unchanged(ctx context.Context, s *Snapshot) (bool, error) {
-	next, err := t.exists(ctx, t.snapshotPath(s.ID+1))
-	if err != nil || next {
-		return false, err
+	if seen := t.meta.lastSeen(); seen != nil && seen.ID > s.ID {
+		return false, nil
 	}
-	return t.exists(ctx, t.snapshotPath(s.ID))
+	next, err := t.exists(ctx, t.snapshotPath(s.ID+1))
+	return err == nil && !next, err
 }
 
 // Dynamic returns the options that lie over those of the schema.

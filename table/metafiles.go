@@ -151,13 +151,17 @@ func (t *Table) HintEarliest(ctx context.Context, id int64) error {
 	if err := t.fs.Replace(ctx, path, strconv.AppendInt(nil, id, 10)); err != nil {
 		return fmt.Errorf("writing the hint %s=%d: %w", path, id, err)
 	}
+	t.hinted.Store(true)
 	return nil
 }
 
-// HasEarliestHint tells whether there is a readable hint EARLIEST.
+// HasEarliestHint tells whether there is, or was, a readable hint EARLIEST.
 func (t *Table) HasEarliestHint(ctx context.Context) bool {
-	_, ok := t.readHint(ctx, hintEarliest)
-	return ok
+	if !t.hinted.Load() {
+		_, ok := t.readHint(ctx, hintEarliest)
+		t.hinted.Store(ok)
+	}
+	return t.hinted.Load()
 }
 
 // InPartitions limits a filter to these partitions, serialized BinaryRows.

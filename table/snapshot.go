@@ -164,47 +164,85 @@ func (t *Table) Latest(ctx context.Context) (*Snapshot, error) {
 }
 
 func (t *Table) latest(ctx context.Context) (*cachedSnapshot, error) {
-	c, err := t.walkForward(ctx, t.meta.lastSeen())
+	c, _, err := t.latestWalked(ctx)
+	return c, err
+}
+
+// latestWalked is latest, and the snapshots that were read on the way to it: the last of them is the latest. There may be none.
+func (t *Table) latestWalked(ctx context.Context) (c *cachedSnapshot, walked []*cachedSnapshot, err error) {
+	if seen := t.meta.lastSeen(); seen != nil {
+		c, walked, err = t.walkForward(ctx, seen, maxForward)
+	}
 	if c == nil && err == nil {
 		c, err = t.findLatest(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.meta.setLastSeen(c)
-	return c, nil
+	return c, walked, nil
 }
 
-// walkForward returns the newest snapshot after c by looking for the ids that follow, or nil when c is no use for it.
-func (t *Table) walkForward(ctx context.Context, c *cachedSnapshot) (*cachedSnapshot, error) {
-	if c == nil {
-		return nil, nil
-	}
-	last := c
-	for range maxForward {
+// walkForward returns the newest snapshot after c by looking for the ids that follow, at most so many, and those that it read
+// for that. It returns nil when c is no use for it.
+func (t *Table) walkForward(ctx context.Context, c *cachedSnapshot, most int) (last *cachedSnapshot, walked []*cachedSnapshot, err error) {
+	last = c
+	for range most {
 		next, err := t.readSnapshot(ctx, last.ID+1)
 		if errors.Is(err, fs.ErrNotExist) {
 			if last != c {
-				return last, nil
+				return last, walked, nil
 			}
 			// Nothing new, if c is still there: otherwise c and its successors have expired, or were rolled back.
 			again, err := t.readSnapshot(ctx, c.ID)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return nil, nil
+				return nil, nil, nil
 			case err != nil:
-				return nil, err
+				return nil, nil, err
 			case bytes.Equal(again.raw, c.raw):
-				return c, nil
+				return c, nil, nil
 			}
-			return again, nil
+			return again, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		last = next
+		walked = append(walked, next)
+	}
+	return nil, nil, nil // far behind
+}
+
+// After returns the snapshots after s, oldest first, at most so many. It is nil, not empty, when the way from s on is
+// interrupted or too long: s has expired, was rolled back, or is not the snapshot of its id any more.
+func (t *Table) After(ctx context.Context, s *Snapshot, most int) ([]*Snapshot, error) {
+	known, err := t.readSnapshot(ctx, s.ID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if known.UUID != s.UUID || known.BaseManifestList != s.BaseManifestList || known.DeltaManifestList != s.DeltaManifestList {
+		return nil, nil
+	}
+	list := []*Snapshot{}
+	for last := known; len(list) <= most; {
+		next, err := t.readSnapshot(ctx, last.ID+1)
+		if errors.Is(err, fs.ErrNotExist) {
+			if seen := t.meta.lastSeen(); len(list) > 0 || seen == nil || seen.ID != last.ID {
+				t.meta.setLastSeen(last)
+			}
+			return list, nil
 		}
 		if err != nil {
 			return nil, err
 		}
+		list = append(list, next.Snapshot)
 		last = next
 	}
-	return nil, nil // far behind
+	return nil, nil
 }
 
 // findLatest finds the newest snapshot by the hint and the directory; nil when there is none.

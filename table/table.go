@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/paimon-go/paimon-go/fs"
 )
@@ -28,6 +29,7 @@ type Table struct {
 	path    string
 	dynamic Options
 	meta    meta
+	hinted  atomic.Bool // there was a hint EARLIEST
 
 	mu      sync.RWMutex // guards what is below
 	schema  *Schema

@@ -27,7 +27,7 @@ func (p *plan) keepAdded(ctx context.Context, l listOf) error {
 	if len(p.data) == 0 {
 		return nil
 	}
-	err := p.eachEntry(ctx, l.name, l.size, func(e *table.Entry) error {
+	err := p.eachEntry(ctx, l, func(e *table.Entry) error {
 		if e.Kind == table.Add {
 			delete(p.data, e.File.Name)
 		}
@@ -43,7 +43,7 @@ func (p *plan) keepAdded(ctx context.Context, l listOf) error {
 func (p *plan) keepLists(ctx context.Context, lists []listOf, missing bool) error {
 	for _, l := range lists {
 		delete(p.tops, l.name)
-		manifests, err := p.t.ReadManifestList(ctx, l.name, l.size)
+		manifests, err := p.list(ctx, l)
 		if missing && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

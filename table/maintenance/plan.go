@@ -24,6 +24,8 @@ type plan struct {
 	meta map[string]removal   // manifests, index and statistics files by name
 	tops map[string]removal   // manifest lists and index manifests by name: they go after what they list
 	kept []string             // why something stays
+
+	lists map[string][]table.Manifest // short ones, by name: those of deltas, which are needed more than once
 }
 
 type dataFile struct {
@@ -35,7 +37,24 @@ type dataFile struct {
 }
 
 func newPlan(t *table.Table) *plan {
-	return &plan{t: t, data: map[string]*dataFile{}, meta: map[string]removal{}, tops: map[string]removal{}}
+	return &plan{
+		t: t, data: map[string]*dataFile{}, meta: map[string]removal{}, tops: map[string]removal{}, lists: map[string][]table.Manifest{},
+	}
+}
+
+// shortList is up to how many manifests a list is remembered.
+const shortList = 8
+
+// list reads a manifest list.
+func (p *plan) list(ctx context.Context, l listOf) ([]table.Manifest, error) {
+	if known, ok := p.lists[l.name]; ok {
+		return known, nil
+	}
+	manifests, err := p.t.ReadManifestList(ctx, l.name, l.size)
+	if err == nil && len(manifests) <= shortList {
+		p.lists[l.name] = manifests
+	}
+	return manifests, err
 }
 
 // unreadable tells an error that reading again wouldn't cure, so that the files in question just stay: the file is gone, as
@@ -53,7 +72,12 @@ func (p *plan) note(format string, args ...any) {
 func (p *plan) deletedIn(ctx context.Context, s *table.Snapshot, stays func(*table.Entry) bool) error {
 	deleted := map[string]*dataFile{}
 	added := map[string]bool{}
-	err := p.eachEntry(ctx, s.DeltaManifestList, s.DeltaManifestListSize, func(e *table.Entry) error {
+	delta := listOf{s.DeltaManifestList, s.DeltaManifestListSize}
+	if manifests, err := p.list(ctx, delta); err == nil && len(p.data) == 0 &&
+		!slices.ContainsFunc(manifests, func(m table.Manifest) bool { return m.Deleted > 0 }) {
+		return nil // there is nothing to add, nor to take out
+	}
+	err := p.eachEntry(ctx, delta, func(e *table.Entry) error {
 		switch {
 		case e.Kind == table.Add:
 			added[e.File.Name] = true
@@ -86,7 +110,7 @@ func (p *plan) deletedIn(ctx context.Context, s *table.Snapshot, stays func(*tab
 
 // addedIn adds the files that a changelog's list names.
 func (p *plan) addedIn(ctx context.Context, list string, size *int64) error {
-	err := p.eachEntry(ctx, list, size, func(e *table.Entry) error {
+	err := p.eachEntry(ctx, listOf{list, size}, func(e *table.Entry) error {
 		if e.Kind != table.Add {
 			return nil
 		}
@@ -119,8 +143,8 @@ func (p *plan) file(e *table.Entry) (*dataFile, error) {
 }
 
 // eachEntry goes through the entries of the manifests of a list.
-func (p *plan) eachEntry(ctx context.Context, list string, size *int64, f func(*table.Entry) error) error {
-	manifests, err := p.t.ReadManifestList(ctx, list, size)
+func (p *plan) eachEntry(ctx context.Context, l listOf, f func(*table.Entry) error) error {
+	manifests, err := p.list(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -157,7 +181,7 @@ func changelogList(s *table.Snapshot) []listOf {
 // metadataOf adds lists and the manifests in them. One that can't be read is gone with what it listed.
 func (p *plan) metadataOf(ctx context.Context, lists []listOf) error {
 	for _, l := range lists {
-		manifests, err := p.t.ReadManifestList(ctx, l.name, l.size)
+		manifests, err := p.list(ctx, l)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
