@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/integration/testkit"
+	"github.com/paimon-go/paimon-go/table"
 )
 
 // TestChangelogOutlivesSnapshots has the service compact and expire, where changes are kept longer than snapshots: Java reads
@@ -115,4 +116,40 @@ func rowsOf(list []testkit.Change) (out []string) {
 		out = append(out, `{"_kind":"",`+c.Row[1:])
 	}
 	return out
+}
+
+// TestChangelogProducerSwitchedOn gives a producer to a table that has kept what its writers wrote as its changelog. Expiry then
+// takes files of level 0 that the old changelogs name, as Java's does: with a producer, readers look at changelog files only.
+// Nothing that a reader looks at is missing, and when the old changelogs go, nothing of them is left.
+func TestChangelogProducerSwitchedOn(t *testing.T) {
+	x := testkit.CreateTable(t, t.TempDir(), "d", "t", map[string]string{
+		"snapshot.num-retained.min": "2", "snapshot.num-retained.max": "3", "changelog.num-retained.min": "500", "changelog.num-retained.max": "1000"})
+	write := func(user string, from int) {
+		w := x.Writer(user, false)
+		defer w.Close()
+		for c := range 6 {
+			if trickle(w, from+c, 1, 300); c == 2 {
+				x.Compact("compact", "--once", "--table-conf", "snapshot.num-retained.min=100", "--table-conf", "snapshot.num-retained.max=1000")
+			}
+		}
+	}
+	write("before", 0)
+	x.Compact("expire_snapshots")
+	require.Equal(t, int64(1), x.Changes()[0].Snapshot)
+	last := x.Latest()
+	_, err := x.Open().Alter(t.Context(), table.SchemaChange{Kind: table.SetOption, Key: "changelog-producer", Value: "input"})
+	require.NoError(t, err)
+	write("after", 10)
+	java, y := testkit.JavaVersions[0], x.Copy(t.TempDir())
+	x.Compact("expire_snapshots")
+	y.Java(java, "expire", "--retain-max", "3", "--retain-min", "3")
+	require.Equal(t, names(y), names(x), "files that are left, beside Java's")
+	stream := x.JavaChanges(java)
+	require.Equal(t, last+1, stream[0].Snapshot)
+	testkit.RequireSameChanges(t, stream, x.Changes())
+	x.RequireIntact()
+	require.Empty(t, x.Orphans())
+	x.Compact("expire_changelogs", "--delete-all")
+	require.Empty(t, x.Orphans())
+	x.RequireClean()
 }
