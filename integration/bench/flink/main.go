@@ -74,6 +74,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&r.heap, "heap", "2g", "heap of each JVM")
 	f.IntVar(&r.parallelism, "parallelism", 2, "of Flink's jobs")
 	f.StringVar(&r.addr, "mysql", os.Getenv("PAIMON_GO_BENCH_MYSQL_ADDR"), "host:port of a MySQL with a user cdc, password cdc, that nothing else writes to")
+	f.StringVar(&database, "database", database, "in MySQL and in the warehouse; the table in it is made anew")
 	f.Var(&conf, "table-conf", "K=V, further table option of both sides; repeat it")
 	f.Var(&mysqlConf, "flink-mysql-conf", "K=V, further setting of Flink's source; repeat it")
 	f.Var(&fcnf, "flink-conf", "K=V, further setting of Flink; repeat it")

@@ -14,15 +14,15 @@ import (
 // sample is what a name node has counted at a time.
 type sample struct {
 	at    time.Time
-	calls map[string]int64 // by the method of the protocol, "files created" and the like beside them
+	calls map[string]int64 // by the method of the protocol, "files renamed" and the like beside them
 }
 
 // counted are the counters of the name node's work that are reported, apart from calls.
-var counted = map[string]string{"FilesCreated": "files created", "FilesRenamed": "files renamed", "FilesDeleted": "files deleted"}
+var counted = map[string]string{"FilesCreated": "files and directories created", "FilesRenamed": "files renamed", "FilesDeleted": "files deleted"}
 
 // fromDataNodes are calls that no client makes; those that files cause are reported apart.
 var fromDataNodes = map[string]bool{"SendHeartbeat": true, "RegisterDatanode": true, "VersionRequest": true, "BlockReport": true,
-	"BlockReceivedAndDeleted": true, "CommitBlockSynchronization": true, "ErrorReport": true, "SendLifeline": true, "CacheReport": true}
+	"BlockReceivedAndDeleted": true, "CommitBlockSynchronization": true, "ErrorReport": true, "ReportBadBlocks": true, "SendLifeline": true, "CacheReport": true}
 
 // nameNode samples a name node's metrics each half second: they come by HTTP and add nothing to what is counted.
 func nameNode(ctx context.Context, addr string) (stop func() ([]sample, error)) {
@@ -129,8 +129,8 @@ func between(list []sample, commits []int64) rpcs {
 		switch {
 		case d == 0 || k == "SendHeartbeat":
 			continue
-		case k == "files created":
-			r.Files = d
+		case k == "Create":
+			r.Files, r.Total = d, r.Total+d
 		case !fromDataNodes[k] && !strings.Contains(k, " "):
 			r.Total += d
 		}

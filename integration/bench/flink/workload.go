@@ -9,8 +9,10 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
+// database is MySQL's and Paimon's.
+var database = "bench"
+
 const (
-	database  = "bench"
 	tableName = "mysql_sync_paimon"
 	// Rows of these days mark places in the log: when a reader shows one, it has shown every change before it.
 	startDay, endDay = "9999-12-30", "9999-12-31"
