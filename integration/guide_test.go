@@ -15,7 +15,10 @@ import (
 	"github.com/paimon-go/paimon-go/integration/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	race() // ends the process if it is one of TestJavaRacesToPublish
+	testkit.Main(m)
+}
 
 // guideRows is the size of the preload; PAIMON_GO_TEST_ROWS makes it larger by hand.
 func guideRows(t *testing.T) int {

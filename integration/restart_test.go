@@ -64,13 +64,15 @@ func requireConsecutive(t *testing.T, j *testkit.Job) {
 	}
 }
 
-func TestKilledInTheInitialRead(t *testing.T) {
+func TestKilledInTheInitialRead(t *testing.T) { killedInTheInitialRead(t, testkit.OnDisk) }
+
+func killedInTheInitialRead(t *testing.T, on testkit.Storage) {
 	rng := seed(t)
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
 	n := 6000 * kills(t, 5)
 	db.InsertRows("s", 0, n, 5000, wideRow)
-	j := testkit.NewJob(t, db, "s").Set("scan.incremental.snapshot.chunk.size", "100")
+	j := testkit.NewJob(t, db, "s").On(on).Set("scan.incremental.snapshot.chunk.size", "100")
 	j.Interval = "100ms"
 	within := 0
 	for range kills(t, 5) {
@@ -89,11 +91,13 @@ func TestKilledInTheInitialRead(t *testing.T) {
 	j.RequireJava(db.Rows("s"))
 }
 
-func TestKilledWhileStreaming(t *testing.T) {
+func TestKilledWhileStreaming(t *testing.T) { killedWhileStreaming(t, testkit.OnDisk) }
+
+func killedWhileStreaming(t *testing.T, on testkit.Storage) {
 	rng := seed(t)
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
-	j := testkit.NewJob(t, db, "s")
+	j := testkit.NewJob(t, db, "s").On(on)
 	j.Interval = "100ms"
 	j.RunToLatest() // the table is empty: every row comes from the log
 	ended := make(chan int)
@@ -132,10 +136,14 @@ func TestKilledWhileStreaming(t *testing.T) {
 }
 
 func TestKilledWhileJavaCompactsAndExpires(t *testing.T) {
+	killedWhileJavaCompactsAndExpires(t, testkit.OnDisk)
+}
+
+func killedWhileJavaCompactsAndExpires(t *testing.T, on testkit.Storage) {
 	rng := seed(t)
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
-	j := testkit.NewJob(t, db, "s")
+	j := testkit.NewJob(t, db, "s").On(on)
 	j.Interval = "100ms"
 	j.RunToLatest()
 	h := history{}
@@ -255,11 +263,13 @@ func TestStartIsQuick(t *testing.T) {
 	p.Stop()
 }
 
-func TestSecondInstanceIsFenced(t *testing.T) {
+func TestSecondInstanceIsFenced(t *testing.T) { secondInstanceIsFenced(t, testkit.OnDisk) }
+
+func secondInstanceIsFenced(t *testing.T, on testkit.Storage) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
 	db.InsertRows("s", 0, 10, 10, wideRow)
-	j := testkit.NewJob(t, db, "s")
+	j := testkit.NewJob(t, db, "s").On(on)
 	one := j.Start()
 	one.WaitCaughtUp()
 	two := j.Start()
@@ -284,10 +294,12 @@ func TestSecondInstanceIsFenced(t *testing.T) {
 }
 
 // TestJavaWritesAndCompactsBeside has a Java writer and a Java compactor work on the table while rows come in.
-func TestJavaWritesAndCompactsBeside(t *testing.T) {
+func TestJavaWritesAndCompactsBeside(t *testing.T) { javaWritesAndCompactsBeside(t, testkit.OnDisk) }
+
+func javaWritesAndCompactsBeside(t *testing.T, on testkit.Storage) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec("CREATE TABLE s (id BIGINT PRIMARY KEY, data VARCHAR(200))")
-	j := testkit.NewJob(t, db, "s")
+	j := testkit.NewJob(t, db, "s").On(on)
 	p := j.Start()
 	db.InsertRows("s", 0, 100, 100, wideRow)
 	p.WaitSnapshot(1)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/format/row"
-	"github.com/paimon-go/paimon-go/fs/local"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer"
 )
@@ -24,7 +23,7 @@ func CreateTable(t testing.TB, warehouse, database, name string, options map[str
 	for k, v := range options {
 		o[k] = v
 	}
-	_, err := table.Create(t.Context(), local.FS{}, x.Path(), table.Spec{
+	_, err := table.Create(t.Context(), Files(t, x.Path()), x.Path(), table.Spec{
 		Fields:      []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}, {Name: "data", Type: row.Type{Root: row.VarChar, Nullable: true, Length: row.MaxLength}}},
 		PrimaryKeys: []string{"id"}, Options: o})
 	require.NoError(t, err)

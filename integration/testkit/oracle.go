@@ -89,6 +89,18 @@ func Java(t testing.TB, version string, words ...string) (lines []string, err er
 	}
 }
 
+// JavaOnce runs a command of the oracle in a JVM of its own, with options for that.
+func JavaOnce(t testing.TB, options string, words ...string) []string {
+	t.Helper()
+	cmd := exec.Command(env(t, "PAIMON_GO_ORACLE"), words...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	cmd.Env = append(os.Environ(), "ORACLE_JAVA_OPTS="+options)
+	out, err := cmd.Output()
+	require.NoError(t, err, "%v: %s", words, errs.String())
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+}
+
 // bare cuts the kind, which Java's batch read gives as it is stored, and sorts.
 func bare(lines []string) []string {
 	out := make([]string, len(lines))

@@ -36,6 +36,8 @@ func Main(m *testing.M) {
 	}
 	code := m.Run()
 	stopJavas()
+	closeFiles()
+	stopClusters()
 	_ = os.RemoveAll(binDir)
 	os.Exit(code)
 }

@@ -11,19 +11,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/paimon-go/paimon-go/fs/local"
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// Table is a table of a warehouse on the local disk.
+// Table is a table of a warehouse.
 type Table struct {
 	t                         testing.TB
 	Warehouse, Database, Name string
 }
 
 // NewTable makes a table by Java from a spec as the oracle's verb create takes it, in a warehouse of its own.
-func NewTable(t testing.TB, spec string) *Table {
-	x := &Table{t: t, Warehouse: t.TempDir(), Database: "d", Name: "t"}
+func NewTable(t testing.TB, spec string) *Table { return NewTableOn(t, OnDisk, spec) }
+
+// NewTableOn is NewTable in another storage.
+func NewTableOn(t testing.TB, s Storage, spec string) *Table {
+	x := &Table{t: t, Warehouse: s(t), Database: "d", Name: "t"}
 	x.Java(JavaVersions[0], "create", "--spec", spec)
 	return x
 }
@@ -49,7 +51,7 @@ func (x *Table) Path() string { return table.TablePath(x.Warehouse, x.Database, 
 // Open opens the table by our own code.
 func (x *Table) Open() *table.Table {
 	x.t.Helper()
-	t, err := table.Open(x.t.Context(), local.FS{}, x.Path(), nil)
+	t, err := table.Open(x.t.Context(), Files(x.t, x.Path()), x.Path(), nil)
 	require.NoError(x.t, err)
 	return t
 }
@@ -88,7 +90,7 @@ func (x *Table) Java(version, verb string, words ...string) []string {
 // TryJava runs a verb on the table.
 func (x *Table) TryJava(version, verb string, words ...string) ([]string, error) {
 	x.t.Helper()
-	return Java(x.t, version, append([]string{verb, x.Warehouse, x.Database, x.Name}, words...)...)
+	return Java(x.t, version, append(append([]string{verb, x.Warehouse, x.Database, x.Name}, words...), CatalogArgs("--catalog", x.Warehouse)...)...)
 }
 
 // JavaRows are the rows that a Java version reads, sorted, without kinds.
@@ -177,7 +179,7 @@ func (x *Table) RequireRows(rows []string) {
 // RequirePython requires that pypaimon reads rows.
 func (x *Table) RequirePython(rows []string) {
 	x.t.Helper()
-	requireRows(x.t, "pypaimon", rows, bare(python(x.t, "read", x.Warehouse, x.Database, x.Name)))
+	requireRows(x.t, "pypaimon", rows, bare(python(x.t, append([]string{"read", x.Warehouse, x.Database, x.Name}, CatalogArgs("--catalog", x.Warehouse)...)...)))
 }
 
 // RequireSameRows compares sorted rows and shows only what differs.
@@ -190,7 +192,7 @@ func RequireSameRows(t testing.TB, who string, want, got []string) {
 func Bare(lines []string) []string { return bare(lines) }
 
 // Latest is the newest snapshot's id, 0 when there is none.
-func (x *Table) Latest() int64 { return latest(x.Path()) }
+func (x *Table) Latest() int64 { return latest(x.t, x.Path()) }
 
 // Snapshots are all snapshots, oldest first.
 func (x *Table) Snapshots() []*table.Snapshot {
@@ -246,7 +248,7 @@ func (x *Table) MaxRuns() (runs, files int) {
 
 // Args are the arguments that name the table.
 func (x *Table) Args() []string {
-	return []string{"--warehouse", x.Warehouse, "--database", x.Database, "--table", x.Name}
+	return append([]string{"--warehouse", x.Warehouse, "--database", x.Database, "--table", x.Name}, CatalogArgs("--catalog_conf", x.Warehouse)...)
 }
 
 // Compactor starts a verb of paimon-go-compact on the table.

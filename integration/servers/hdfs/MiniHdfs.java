@@ -25,6 +25,7 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
  *   datanodes=1
  *   format=auto        auto: format if there is no image yet; yes; no
  *   ha=false           true: 2 NameNodes that share an edit log folder; fail over through control
+ *   ns=ns1             with ha: the name service
  *   fsync=false        true: the NameNode syncs its edit log to disk (slow on a shared disk; only a
  *                      crash of the machine, not of the process, needs it)
  *   kerberos=false     true: a KDC (realm EXAMPLE.COM, TCP) and a secured HDFS; principals hdfs/localhost (the servers and
@@ -81,10 +82,11 @@ public class MiniHdfs {
     int control = nn + 5;
     int n = Integer.parseInt(a.getOrDefault("datanodes", "1"));
     boolean ha = Boolean.parseBoolean(a.getOrDefault("ha", "false"));
+    String ns = a.getOrDefault("ns", "ns1");
     String fmt = a.getOrDefault("format", "auto");
     File confDir = new File(a.getOrDefault("conf", new File(dir, "conf").getPath()));
     boolean haveImage = new File(dir, "name-0-1/current/VERSION").exists()
-        || new File(dir, "name-ns1-1/current/VERSION").exists();
+        || new File(dir, "name-" + ns + "-1/current/VERSION").exists();
     boolean format = fmt.equals("yes") || (fmt.equals("auto") && !haveImage);
     dir.mkdirs();
     System.setProperty("test.build.data", dir.getPath());
@@ -107,7 +109,7 @@ public class MiniHdfs {
         .skipFsyncForTesting(!Boolean.parseBoolean(a.getOrDefault("fsync", "false")));
     if (ha) {
       conf.setInt("dfs.ha.tail-edits.period", 1);
-      b.nnTopology(new MiniDFSNNTopology().addNameservice(new MiniDFSNNTopology.NSConf("ns1")
+      b.nnTopology(new MiniDFSNNTopology().addNameservice(new MiniDFSNNTopology.NSConf(ns)
           .addNN(new MiniDFSNNTopology.NNConf("nn0").setIpcPort(nn).setHttpPort(http))
           .addNN(new MiniDFSNNTopology.NNConf("nn1").setIpcPort(nn + 1).setHttpPort(http + 1))));
       cluster = b.build();
@@ -121,15 +123,15 @@ public class MiniHdfs {
     StringBuilder addrs = new StringBuilder();
     Map<String, String> core = new TreeMap<>(), site = new TreeMap<>();
     if (ha) {
-      core.put("fs.defaultFS", "hdfs://ns1");
-      site.put("dfs.nameservices", "ns1");
-      site.put("dfs.ha.namenodes.ns1", "nn0,nn1");
-      site.put("dfs.client.failover.proxy.provider.ns1",
+      core.put("fs.defaultFS", "hdfs://" + ns);
+      site.put("dfs.nameservices", ns);
+      site.put("dfs.ha.namenodes." + ns, "nn0,nn1");
+      site.put("dfs.client.failover.proxy.provider." + ns,
           "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider");
       for (int i = 0; i < 2; i++) {
         String ad = "127.0.0.1:" + cluster.getNameNodePort(i);
-        site.put("dfs.namenode.rpc-address.ns1.nn" + i, ad);
-        site.put("dfs.namenode.http-address.ns1.nn" + i,
+        site.put("dfs.namenode.rpc-address." + ns + ".nn" + i, ad);
+        site.put("dfs.namenode.http-address." + ns + ".nn" + i,
             "127.0.0.1:" + cluster.getNameNode(i).getHttpAddress().getPort());
         addrs.append(i == 0 ? "" : ",").append(ad);
       }
