@@ -18,7 +18,9 @@ import (
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs"
+	_ "github.com/paimon-go/paimon-go/fs/hdfs"
 	_ "github.com/paimon-go/paimon-go/fs/local" // the file system of plain paths
+	_ "github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer"
 )
