@@ -31,6 +31,10 @@ type Maintained struct {
 	Snapshots, Changelogs, Tags, Consumers, Partitions int
 	Files                                              int
 	Bytes                                              int64
+	// HeldBy are the consumers for which more is kept than options ask for, Held is how many snapshots that are, up to the
+	// newest. They are as of the last look, not sums.
+	HeldBy []string
+	Held   int64
 }
 
 // Strategies.

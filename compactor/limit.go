@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // limiter lets through a number of units per second, and up to a second's worth at once. A nil limiter lets everything
@@ -34,7 +35,7 @@ func (l *limiter) wait(ctx context.Context, n int64) error {
 		return ctx.Err()
 	}
 	if d := l.take(float64(n), time.Now()); d > 0 {
-		return sleep(ctx, d)
+		return backoff.Sleep(ctx, d)
 	}
 	return ctx.Err()
 }
@@ -46,17 +47,6 @@ func (l *limiter) take(n float64, now time.Time) time.Duration {
 	l.at = now
 	l.owed += n
 	return time.Duration(l.owed / l.perSecond * float64(time.Second))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // limitedFS counts calls that cost a namenode something. Reading and writing bytes does not.

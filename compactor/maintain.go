@@ -158,4 +158,5 @@ func (m *Maintained) add(o Maintained) {
 	m.Partitions += o.Partitions
 	m.Files += o.Files
 	m.Bytes += o.Bytes
+	m.HeldBy, m.Held = o.HeldBy, o.Held
 }

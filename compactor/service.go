@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/paimon-go/paimon-go/internal/backoff"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -123,9 +124,9 @@ func (s *Service) start(ctx context.Context, body func(context.Context, *session
 		<-ctx.Done()
 		x.dispatch.close()
 		x.cancelHopeless(stopJobs)
-		if sleep(hard, stopJobs) == nil {
+		if backoff.Sleep(hard, stopJobs) == nil {
 			cancelJobs()
-			if sleep(hard, stopGrace-stopJobs) == nil {
+			if backoff.Sleep(hard, stopGrace-stopJobs) == nil {
 				cancelHard()
 			}
 		}

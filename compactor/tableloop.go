@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -267,17 +267,13 @@ func (l *tableLoop) rest(k bucketKey, first time.Duration) {
 	}
 }
 
-// backoff is the pause before try number n+1 after failures: twice as long each time, and a little by chance.
+// backoff is the pause before try number n+1 after failures.
 func (l *tableLoop) backoff(first time.Duration, n int) time.Duration {
 	longest := maxRetryWait
 	if l.once != nil {
 		longest = l.x.cfg.Interval
 	}
-	wait := longest
-	if n < 20 && first<<n < longest {
-		wait = first << n
-	}
-	return wait + time.Duration(rand.Int64N(int64(wait)/4+1))
+	return backoff.Delay(first, longest, n)
 }
 
 // settle gives the bucket of a job free.
@@ -310,7 +306,7 @@ func (l *tableLoop) drain() {
 	l.awaitJobs()
 	for (l.unresolved != nil || len(l.pending) > 0) && l.x.hard.Err() == nil {
 		l.commitRound(l.x.hard)
-		if l.unresolved != nil && sleep(l.x.hard, time.Until(l.commitAt)) != nil {
+		if l.unresolved != nil && backoff.Sleep(l.x.hard, time.Until(l.commitAt)) != nil {
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // BatchIdentifier is the commit identifier of jobs that commit once only (Java's BatchWriteBuilder.COMMIT_IDENTIFIER). It is
@@ -211,11 +212,11 @@ func (c *Commit) retry(ctx context.Context, a *attempts, start time.Time, o Opti
 		if retry >= o.Int(KeyCommitMaxRetries) || timeout > 0 && time.Since(start) > timeout {
 			return a.giveUp(ctx, fmt.Errorf("gave up after %d retries in %v: %w", retry, time.Since(start).Round(time.Millisecond), err))
 		}
-		wait := backoff(o.Duration(KeyCommitMinRetryWait), o.Duration(KeyCommitMaxRetryWait), retry)
+		wait := backoff.Delay(o.Duration(KeyCommitMinRetryWait), o.Duration(KeyCommitMaxRetryWait), retry)
 		if f := c.listener.Retry; f != nil {
 			f(RetryInfo{Identifier: a.part.id, Kind: a.part.kind, Retry: retry + 1, Wait: wait, Err: err})
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := backoff.Sleep(ctx, wait); err != nil {
 			return a.giveUp(ctx, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // Consumer is the progress of a streaming reader, kept in consumer/consumer-<id>. Snapshots from Next on are needed.
@@ -116,7 +117,7 @@ func (t *Table) readConsumer(ctx context.Context, path string) (int64, error) {
 		if try == consumerTries {
 			return 0, fmt.Errorf("reading consumer %s: %w: no nextSnapshot in %q", path, ErrCorrupt, raw)
 		}
-		if err := sleep(ctx, consumerWait); err != nil {
+		if err := backoff.Sleep(ctx, consumerWait); err != nil {
 			return 0, err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // The hint files of a snapshot directory. They may be missing, wrong or old: who reads one checks it (Java's HintFileUtils).
@@ -35,7 +37,7 @@ func (t *Table) writeLatestHint(ctx context.Context, id int64) error {
 	var err error
 	for try := range hintTries {
 		if try > 0 {
-			if sleep(ctx, hintWait) != nil {
+			if backoff.Sleep(ctx, hintWait) != nil {
 				break
 			}
 		}
@@ -44,16 +46,4 @@ func (t *Table) writeLatestHint(ctx context.Context, id int64) error {
 		}
 	}
 	return fmt.Errorf("writing the hint LATEST=%d of %s: %w", id, t.path, err)
-}
-
-// sleep waits or returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

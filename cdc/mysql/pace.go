@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"time"
+
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // pacer makes the replay of a directory as slow as a server with so many changed rows a second would be. Row n is due n/perSecond
@@ -24,7 +26,7 @@ func (p *pacer) wait(ctx context.Context, rows int64) error {
 	}
 	due := time.Duration(rows/p.perSecond)*time.Second + time.Duration(rows%p.perSecond)*time.Second/time.Duration(p.perSecond)
 	if ahead := due - time.Since(p.start); ahead >= time.Millisecond { // timers are not finer
-		return sleep(ctx, ahead)
+		return backoff.Sleep(ctx, ahead)
 	}
 	return nil
 }

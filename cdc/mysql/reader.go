@@ -21,6 +21,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // start says where reading of the log begins: at a set of transactions, or at a place in a file.
@@ -61,7 +62,7 @@ func (s *stream) follow(ctx context.Context, from start) error {
 		case s.gset.set != nil && !s.gset.set.IsEmpty():
 			from = start{byGTID: true}
 		} // else: the transactions before the start are not known yet, so it starts over
-		if err := sleep(ctx, backoff(try)); err != nil {
+		if err := backoff.Sleep(ctx, retryDelay(try)); err != nil {
 			return err
 		}
 	}
@@ -229,7 +230,7 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*serve
 		if try == 0 {
 			s.src.log.Info("waiting for the host to catch up with what was read already", "host", srv.addr)
 		}
-		if err := sleep(ctx, backoff(try)); err != nil {
+		if err := backoff.Sleep(ctx, retryDelay(try)); err != nil {
 			return nil, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 const (
@@ -128,28 +128,15 @@ func connectAny(ctx context.Context, cfg *Config, prefer string, log *slog.Logge
 		if try >= cfg.ConnectRetries || isAccessDenied(last) {
 			return nil, nil, last
 		}
-		if err := sleep(ctx, backoff(try)); err != nil {
+		if err := backoff.Sleep(ctx, retryDelay(try)); err != nil {
 			return nil, nil, err
 		}
 	}
 }
 
-// backoff is 200 ms doubled each time up to 10 s, with a fifth of jitter.
-func backoff(try int) time.Duration {
-	d := 200 * time.Millisecond << min(try, 6)
-	d = min(d, 10*time.Second)
-	return d + time.Duration(rand.Int64N(int64(d)/5+1))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// retryDelay is the pause before connecting again.
+func retryDelay(try int) time.Duration {
+	return backoff.Delay(200*time.Millisecond, 10*time.Second, try)
 }
 
 // describeServer reads the server's identity and variables.

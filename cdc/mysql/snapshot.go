@@ -13,6 +13,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // snapshotReader reads a table without locks, in pages of its key, with several connections. Each page is one short
@@ -135,7 +136,7 @@ func (r *snapshotReader) worker(ctx context.Context, d *Decoder, work <-chan int
 				return
 			}
 			r.src.log.Warn("reading the table; trying again", "error", err.Error())
-			if sleep(ctx, backoff(try)) != nil {
+			if backoff.Sleep(ctx, retryDelay(try)) != nil {
 				return
 			}
 			try++

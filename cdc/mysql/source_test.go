@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 func TestBackgroundWorkOutlivesTheWaitOfATick(t *testing.T) {
@@ -19,7 +20,7 @@ func TestBackgroundWorkOutlivesTheWaitOfATick(t *testing.T) {
 		begun := 0
 		work := func(ctx context.Context) (int, error) {
 			begun++
-			return 7, sleep(ctx, 10*time.Second)
+			return 7, backoff.Sleep(ctx, 10*time.Second)
 		}
 		var b background[int]
 		ticks := 0

@@ -9,6 +9,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/client"
 
 	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // endAt makes the source end at a position.
@@ -144,7 +145,7 @@ func (s *Source) checkOwn(ctx context.Context, c *client.Conn, end *Position) er
 		case try == ownTries:
 			return lostOwn(s.server.addr, executed, missing)
 		}
-		if err := sleep(ctx, backoff(try)); err != nil {
+		if err := backoff.Sleep(ctx, retryDelay(try)); err != nil {
 			return err
 		}
 		if end, err = logEnd(c, s.server); err != nil {

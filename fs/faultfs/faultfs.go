@@ -79,6 +79,7 @@ type FS struct {
 
 	mu     sync.Mutex // guards all below
 	decide Decide
+	hook   func(Call)
 	err    error
 	calls  []Call
 }
@@ -93,6 +94,14 @@ func (f *FS) Set(decide Decide) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.decide, f.calls = decide, nil
+}
+
+// Before makes hook be called before each call, by the goroutine that calls: a slow storage sleeps in it, one that hangs
+// doesn't return, and a race is made certain by what it does to the files beneath.
+func (f *FS) Before(hook func(Call)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hook = hook
 }
 
 // FailWith makes failures wrap err too, such as fs.ErrFull or syscall.ENOSPC.
@@ -165,6 +174,11 @@ func (f *FS) begin(op Op, path string) (How, error) {
 	defer f.mu.Unlock()
 	c := Call{N: len(f.calls) + 1, Op: op, Path: path}
 	f.calls = append(f.calls, c)
+	if hook := f.hook; hook != nil {
+		f.mu.Unlock()
+		hook(c)
+		f.mu.Lock()
+	}
 	if f.decide == nil {
 		return OK, nil
 	}

@@ -81,14 +81,18 @@ func (x *changelogExpiry) expired(ctx context.Context, o *ExpireOptions, ids []i
 	if err != nil {
 		return nil, err
 	}
-	bound, err := minNext(ctx, x.t)
+	h, err := holdersOf(ctx, x.t)
 	if err != nil {
 		return nil, err
 	}
-	bound = min(bound, ids[len(ids)-1])
-	end, err := r.end(ids[0], latest, bound, ids, func(id int64) (*table.Snapshot, error) { return x.t.Changelog(ctx, id) })
+	last := ids[len(ids)-1] // it stays
+	read := func(id int64) (*table.Snapshot, error) { return x.t.Changelog(ctx, id) }
+	end, err := r.end(ids[0], latest, min(h.next, last), ids, read)
+	if err != nil {
+		return nil, err
+	}
 	n, _ := slices.BinarySearch(ids, end)
-	return ids[:n], err
+	return ids[:n], h.report(&x.report, r, ids[:len(ids)-1], ids[0], latest, end, read)
 }
 
 // expire removes the changelogs of these ids; next is the one after them, 0 for none.

@@ -18,6 +18,10 @@ type Report struct {
 	// Names are the files, relative to the table where they are below it, and the partitions, tags and consumers. A dry run
 	// names all; else no more than some thousands are named.
 	Names []string
+	// HeldBy are the consumers without which more would go, by id, and Held is how many snapshots there are from the first one
+	// that is kept for them to the newest.
+	HeldBy []table.Consumer
+	Held   int64
 	// Kept says what was not removed and why, such as a damaged manifest.
 	Kept []string
 }
@@ -47,6 +51,12 @@ func (r *Report) Add(o Report) {
 	r.CreatedTags += o.CreatedTags
 	r.Files += o.Files
 	r.Bytes += o.Bytes
+	r.Held = max(r.Held, o.Held)
+	for _, c := range o.HeldBy {
+		if !slices.ContainsFunc(r.HeldBy, func(x table.Consumer) bool { return x.ID == c.ID }) {
+			r.HeldBy = append(r.HeldBy, c)
+		}
+	}
 	r.Names = append(r.Names, o.Names...)
 	r.Kept = append(r.Kept, o.Kept...)
 }

@@ -108,13 +108,17 @@ func (x *snapshotExpiry) run(ctx context.Context, o *ExpireOptions) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	bound := int64(math.MaxInt64)
+	h := holders{next: math.MaxInt64}
 	if !opt.Bool(table.KeyConsumerChangelogOnly) {
-		if bound, err = minNext(ctx, x.t); err != nil {
+		if h, err = holdersOf(ctx, x.t); err != nil {
 			return err
 		}
 	}
-	end, err := r.end(ids[0], ids[len(ids)-1], bound, ids, func(id int64) (*table.Snapshot, error) { return x.t.Snapshot(ctx, id) })
+	read := func(id int64) (*table.Snapshot, error) { return x.t.Snapshot(ctx, id) }
+	end, err := r.end(ids[0], ids[len(ids)-1], h.next, ids, read)
+	if err == nil {
+		err = h.report(&x.report, r, ids, ids[0], ids[len(ids)-1], end, read)
+	}
 	if err != nil {
 		return err
 	}
@@ -321,14 +325,4 @@ func (x *snapshotExpiry) keepChangelogs(ctx context.Context, gone []*table.Snaps
 		}
 	}
 	return x.t.HintChangelogs(ctx, 0, gone[len(gone)-1].ID)
-}
-
-// minNext returns the least snapshot that a consumer has not read, the greatest number when there are none.
-func minNext(ctx context.Context, t *table.Table) (int64, error) {
-	consumers, err := t.Consumers(ctx)
-	next := int64(math.MaxInt64)
-	for _, c := range consumers {
-		next = min(next, c.Next)
-	}
-	return next, err
 }
