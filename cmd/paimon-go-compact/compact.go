@@ -132,8 +132,12 @@ type maintainer struct{ m *maintenance.Maintainer }
 // Maintain implements compactor.Maintainer.
 func (m maintainer) Maintain(ctx context.Context, s *table.Snapshot) (compactor.Maintained, error) {
 	r, err := m.m.Run(ctx, s)
-	return compactor.Maintained{Snapshots: r.Snapshots, Changelogs: r.Changelogs, Tags: r.Tags, Consumers: r.Consumers,
-		Partitions: r.Partitions, Files: r.Files, Bytes: r.Bytes}, err
+	did := compactor.Maintained{Snapshots: r.Snapshots, Changelogs: r.Changelogs, Tags: r.Tags, Consumers: r.Consumers,
+		Partitions: r.Partitions, Files: r.Files, Bytes: r.Bytes, Held: r.Held}
+	for _, c := range r.HeldBy {
+		did.HeldBy = append(did.HeldBy, c.ID)
+	}
+	return did, err
 }
 
 // plan prints what would be done.

@@ -90,28 +90,14 @@ func (a *expireSnapshotsArgs) Run(ctx context.Context, env *environment) error {
 	if err = a.report(env.stdout, t.Path(), &r, err); err != nil || a.JSON {
 		return err
 	}
-	return printHolders(ctx, env.stdout, t, r.Snapshots, a.DryRun)
+	return printHolders(env.stdout, "snapshots", &r)
 }
 
-// printHolders names the consumers for which the earliest snapshot that is left is kept: nothing else explains why more don't go.
-func printHolders(ctx context.Context, w io.Writer, t *table.Table, removed int, dryRun bool) error {
-	earliest, err := t.Earliest(ctx)
-	if err != nil || earliest == nil || t.Options().Bool(table.KeyConsumerChangelogOnly) {
-		return err
-	}
-	id := earliest.ID
-	if dryRun {
-		id += int64(removed)
-	}
-	all, err := t.Consumers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if c.Next <= id {
-			if _, err := fmt.Fprintf(w, "snapshots from %d on are kept for consumer %s, which reads that next (paimon-go consumers)\n", c.Next, c.ID); err != nil {
-				return err
-			}
+// printHolders names the consumers without which more would go.
+func printHolders(w io.Writer, what string, r *maintenance.Report) error {
+	for _, c := range r.HeldBy {
+		if _, err := fmt.Fprintf(w, "%s from %d on are kept for consumer %s, which reads that next (paimon-go consumers)\n", what, c.Next, c.ID); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -135,7 +121,10 @@ func (a *expireChangelogsArgs) Run(ctx context.Context, env *environment) error 
 		return err
 	}
 	r, err := maintenance.ExpireChangelogs(ctx, t, o, a.DeleteAll)
-	return a.report(env.stdout, t.Path(), &r, err)
+	if err = a.report(env.stdout, t.Path(), &r, err); err != nil || a.JSON {
+		return err
+	}
+	return printHolders(env.stdout, "changelogs", &r)
 }
 
 type expirePartitionsArgs struct {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+	"github.com/paimon-go/paimon-go/compactor"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs/local"
 	"github.com/paimon-go/paimon-go/lsm"
@@ -318,11 +321,36 @@ func TestExpireSnapshots(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &l))
 	require.Equal(t, 6, l.Snapshots)
 	require.Positive(t, l.Files)
-	require.NoError(t, tab.RecordConsumer(t.Context(), "dwh", 7))
-	out, _ = call(t, 0, append([]string{"expire_snapshots", "--retain_max", "1", "--retain_min", "1"}, place(w, "d", "t")...)...)
-	require.Contains(t, out, "removed nothing\nsnapshots from 7 on are kept for consumer dwh")
 	rows, _ := state(t, tab)
 	require.ElementsMatch(t, before, rows)
+	require.NoError(t, tab.RecordConsumer(t.Context(), "dwh", 7))
+	least := append([]string{"expire_snapshots", "--retain_max", "1", "--retain_min", "1"}, place(w, "d", "t")...)
+	out, _ = call(t, 0, least...)
+	require.Contains(t, out, "removed nothing\n")
+	require.NotContains(t, out, "dwh", "there is one only")
+	_, err = tab.NewCommit("another", nil).Commit(t.Context(), table.Committable{ID: 1})
+	require.NoError(t, err)
+	out, _ = call(t, 0, least...)
+	require.Contains(t, out, "removed nothing\nsnapshots from 7 on are kept for consumer dwh")
+}
+
+// A service tells, once, of consumers that keep snapshots which would expire, and of their progress.
+func TestServiceTellsWhoHoldsExpiryBack(t *testing.T) {
+	log := new(bytes.Buffer)
+	m := newMetrics()
+	l := m.listener(slog.New(slog.NewTextHandler(log, nil)))
+	info := compactor.MaintainInfo{Table: "d.t", Maintained: compactor.Maintained{HeldBy: []string{"dwh", "old"}, Held: 12}}
+	for range 3 {
+		l.MaintainEnd(info)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "consumers=\"dwh, old\" snapshots=12"), log)
+	info.HeldBy = nil
+	info.Err = errors.New("no look at them")
+	l.MaintainEnd(info)
+	require.NotContains(t, log.String(), "no more")
+	info.Err = nil
+	l.MaintainEnd(info)
+	require.Contains(t, log.String(), "consumers hold expiry back no more")
 }
 
 // A service compacts what is due, tells of itself over HTTP, and ends well.

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,10 +21,13 @@ type metrics struct {
 	jobSeconds *prometheus.HistogramVec
 	read       atomic.Int64 // bytes, of all tables
 	written    atomic.Int64
+
+	mu   sync.Mutex
+	held map[string]string // guarded by mu: the consumers that hold expiry back, by table
 }
 
 func newMetrics() *metrics {
-	return &metrics{jobSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "paimon_compact_job_duration_seconds",
+	return &metrics{held: map[string]string{}, jobSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "paimon_compact_job_duration_seconds",
 		Help: "Time of one compaction of a bucket, without its commit.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 16)}, []string{"table"})}
 }
 
@@ -49,8 +54,32 @@ func (m *metrics) listener(log *slog.Logger) compactor.Listener {
 				log.Info("expired", "table", i.Table, "snapshots", i.Snapshots, "changelogs", i.Changelogs, "tags", i.Tags, "consumers", i.Consumers,
 					"partitions", i.Partitions, "files", i.Files, "bytes", i.Bytes, "ms", i.Duration.Milliseconds())
 			}
+			if i.Err == nil {
+				m.tellHeld(log, &i)
+			}
 		},
-		TableGone: func(table string) { m.jobSeconds.DeleteLabelValues(table) },
+		TableGone: func(table string) {
+			m.jobSeconds.DeleteLabelValues(table)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.held, table)
+		},
+	}
+}
+
+// tellHeld says when other consumers than before hold a table's expiry back.
+func (m *metrics) tellHeld(log *slog.Logger, i *compactor.MaintainInfo) {
+	by := strings.Join(i.HeldBy, ", ")
+	m.mu.Lock()
+	before := m.held[i.Table]
+	m.held[i.Table] = by
+	m.mu.Unlock()
+	switch {
+	case by == before:
+	case by == "":
+		log.Info("consumers hold expiry back no more", "table", i.Table)
+	default:
+		log.Warn("consumers hold expiry back: what they have not read is kept; paimon-go consumers shows, moves and deletes them", "table", i.Table, "consumers", by, "snapshots", i.Held)
 	}
 }
 
@@ -104,6 +133,7 @@ func tableValues(t *compactor.TableStats, now time.Time) []cli.Value {
 		cli.Gauge("paimon_compact_live_files", "Data files of the newest snapshot.", float64(t.Files)),
 		cli.Gauge("paimon_compact_live_bytes", "Their bytes.", float64(t.Bytes)),
 		cli.Gauge("paimon_compact_snapshot_id", "The snapshot that the figures are of.", float64(t.Snapshot)),
+		cli.Gauge("paimon_compact_held_snapshots", "Snapshots from the first one that is kept only because a consumer has not read it, to the newest; 0 when there is none.", float64(t.Maintained.Held)),
 		cli.Gauge("paimon_compact_seconds_since_last_commit", "Time since our last commit to the table, 0 before the first.", since),
 		cli.Gauge("paimon_compact_write_amplification", "Bytes written by writers and compactions for each that writers wrote, 0 before they wrote any.", t.WriteAmplification()),
 		cli.Gauge("paimon_compact_longest_job_seconds", "The longest compaction so far.", t.LongestJob.Seconds()),

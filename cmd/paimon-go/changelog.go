@@ -31,6 +31,9 @@ func (a *changelogArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
+	if a.ConsumerID == "" && a.IgnoreProgress {
+		return fmt.Errorf("%w: --ignore-progress is of a consumer, and no --consumer-id names one", cli.ErrUsage)
+	}
 	if a.ConsumerID != "" && a.Count {
 		return fmt.Errorf("%w: --consumer-id with --count: nothing is printed that could be recorded", cli.ErrUsage)
 	}

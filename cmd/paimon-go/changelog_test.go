@@ -59,7 +59,7 @@ func TestChangelogReadsMergedFilesAndRanges(t *testing.T) {
 		}
 	}
 	call(t, 0, "check", merged, "--strict", "--deep")
-	for _, args := range [][]string{{"--from=5"}, {"--from=-1"}, {"--to=5"}, {"--from=3", "--to=2"}, {"--from=6", "--follow"}, {"--consumer-id=x", "--count"}, {"--consumer-id=a/b"}} {
+	for _, args := range [][]string{{"--from=5"}, {"--from=-1"}, {"--to=5"}, {"--from=3", "--to=2"}, {"--from=6", "--follow"}, {"--ignore-progress"}, {"--consumer-id=x", "--count"}, {"--consumer-id=a/b"}} {
 		call(t, cli.ExitUsage, append([]string{"changelog", merged}, args...)...)
 	}
 }
