@@ -26,8 +26,8 @@ const orphanAge = 24 * time.Hour
 
 // RemoveOrphanFiles removes the files that no snapshot, tag or kept changelog of any branch refers to: data files in the
 // directories of buckets, manifests, index and statistics files, and in the directories of snapshots and changelogs what is
-// left of their making. Files are compared by their bare name. Files that lie anywhere else are not looked at, those of
-// data-file.external-paths and of streaming jobs (the directory paimon-go) among them.
+// left of their making. Files are compared by their bare name. Of schemas, tags, consumers and streaming jobs (the directory
+// paimon-go) temporary files go. Files that lie anywhere else are not looked at, those of data-file.external-paths among them.
 //
 // When a reference can't be read, nothing is removed.
 func RemoveOrphanFiles(ctx context.Context, t *table.Table, o OrphanOptions) (Report, error) {
@@ -118,8 +118,13 @@ func (x *orphans) find(ctx context.Context, branches []string) error {
 				return err
 			}
 		}
+		for _, kind := range []string{"schema", "tag", "consumer"} {
+			if err := x.temporary(ctx, fs.Join(x.t.BranchPath(b), kind)); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return x.temporary(ctx, fs.Join(x.t.Path(), "paimon-go"))
 }
 
 func (x *orphans) old(f fs.Info) bool { return !f.Dir && f.ModTime.Before(x.before) }
@@ -173,6 +178,19 @@ func (x *orphans) leftover(ctx context.Context, dir, prefix string) error {
 			return fmt.Errorf("listing %s: %w", dir, err)
 		}
 		if x.old(f) && !strings.HasPrefix(f.Name, prefix) && f.Name != "EARLIEST" && f.Name != "LATEST" {
+			x.leftovers = append(x.leftovers, removal{path: fs.Join(dir, f.Name), size: f.Size})
+		}
+	}
+	return nil
+}
+
+// temporary finds the temporary files of a directory, left by programs that died before they gave them their name.
+func (x *orphans) temporary(ctx context.Context, dir string) error {
+	for f, err := range x.t.FS().List(ctx, dir) {
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", dir, err)
+		}
+		if x.old(f) && strings.HasPrefix(f.Name, ".") && strings.HasSuffix(f.Name, ".tmp") {
 			x.leftovers = append(x.leftovers, removal{path: fs.Join(dir, f.Name), size: f.Size})
 		}
 	}

@@ -203,8 +203,9 @@ func TestOrphansAreOldAndNothingElseIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nil)
 		w.append()
-		kept := []string{"/paimon-go/u.json", "/p=x/notes.txt", "/other/data-1", "/schema/.schema-1.tmp", "/consumer/x", "/snapshot/snapshot-old"}
-		orphans := []string{"/manifest/m", "/index/i", "/statistics/s", "/p=x/bucket-0/d", "/p=x/bucket-7/d2", "/snapshot/.snapshot-2.u.tmp", "/changelog/.tmp"}
+		kept := []string{"/paimon-go/u.json", "/p=x/notes.txt", "/other/data-1", "/schema/.schema-1", "/consumer/x", "/paimon-go/x.tmp", "/snapshot/snapshot-old"}
+		orphans := []string{"/manifest/m", "/index/i", "/statistics/s", "/p=x/bucket-0/d", "/p=x/bucket-7/d2", "/snapshot/.snapshot-2.u.tmp", "/changelog/.tmp",
+			"/schema/.schema-1.u.tmp", "/consumer/.consumer-x.u.tmp", "/paimon-go/.u.json.u.tmp", "/tag/.tag-x.u.tmp"}
 		for _, p := range slices.Concat(kept, orphans) {
 			w.write(testPath+p, "x")
 		}
