@@ -26,7 +26,11 @@ func TestMain(m *testing.M) {
 
 // conf names the cluster to test on: a directory with its client configuration.
 func conf() map[string]string {
-	return map[string]string{"hadoop-conf-dir": os.Getenv("PAIMON_GO_HDFS"), "hadoop-conf-loader": "option"}
+	c := map[string]string{"hadoop-conf-dir": os.Getenv("PAIMON_GO_HDFS"), "hadoop-conf-loader": "option"}
+	if dir := os.Getenv("PAIMON_GO_HDFS_KERBEROS"); dir != "" {
+		c["hdfs.krb5-conf"], c["security.kerberos.login.keytab"], c["security.kerberos.login.principal"] = dir+"/krb5.conf", dir+"/keytab", "hdfs/localhost"
+	}
+	return c
 }
 
 func open(t testing.TB, extra ...string) (*hdfs.FS, string) {

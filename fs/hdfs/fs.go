@@ -36,6 +36,9 @@ type FS struct {
 	nn          *namenode
 	dn          *connector
 	nodes       *nodes
+	security    *security
+	login       *kerberos // nil without Kerberos
+	web         *webhdfs
 	leases      *leases
 	holder      string // of all leases
 	retryFor    time.Duration
@@ -67,7 +70,11 @@ func (f *FS) Close() error {
 	f.leases.close()
 	f.nn.pool.close()
 	f.dn.close()
+	f.web.client.CloseIdleConnections()
 	f.nodes.wg.Wait()
+	if f.login != nil {
+		f.login.close()
+	}
 	return nil
 }
 

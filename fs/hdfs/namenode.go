@@ -285,3 +285,20 @@ func (n *namenode) defaults(ctx context.Context) (defaults, error) {
 	}
 	return d, wrap("getServerDefaults", n.uri+"/", err)
 }
+
+// encryptionKey fetches the key that DataNodes want where dfs.encrypt.data.transfer is set.
+func (n *namenode) encryptionKey(ctx context.Context) (*encryptionKey, error) {
+	b, _, err := n.call(ctx, "getDataEncryptionKey", "/", nil)
+	if err != nil {
+		return nil, err
+	}
+	raw, ok, err := child(b, 1)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: no key", errWire)
+	}
+	if err != nil {
+		return nil, wrap("getDataEncryptionKey", n.uri+"/", err)
+	}
+	k, err := parseKey(raw, time.Now())
+	return k, wrap("getDataEncryptionKey", n.uri+"/", err)
+}

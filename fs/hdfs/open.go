@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/user"
 	"strconv"
@@ -16,7 +17,8 @@ import (
 // Config is what New needs. The zero value of all but URI and Settings is good.
 type Config struct {
 	URI      string            // hdfs://authority/… or a path in fs.defaultFS
-	Settings map[string]string // Hadoop's properties, as from LoadSettings
+	Settings map[string]string // Hadoop's properties, such as dfs.replication
+	Login    map[string]string // for Kerberos: security.kerberos.login.keytab, .principal, .use-ticket-cache, hdfs.krb5-conf
 
 	User        string                   // without Kerberos; HADOOP_USER_NAME or the user of the process by default
 	RetryFor    time.Duration            // how long calls and files are tried again; 2 minutes by default
@@ -38,7 +40,7 @@ func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) 
 	if err != nil {
 		return nil, err
 	}
-	cfg := Config{URI: uri, Settings: s, User: conf["hdfs.user"], SpoolDir: conf["hdfs.spool-dir"]}
+	cfg := Config{URI: uri, Settings: s, Login: conf, User: conf["hdfs.user"], SpoolDir: conf["hdfs.spool-dir"]}
 	for key, to := range map[string]*time.Duration{"hdfs.retry-time": &cfg.RetryFor, "hdfs.call-timeout": &cfg.CallTimeout, "hdfs.data-timeout": &cfg.DataTimeout} {
 		if v := conf[key]; v != "" {
 			if *to, err = time.ParseDuration(v); err != nil {
@@ -62,7 +64,9 @@ func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) 
 
 // New makes a file system. It asks the NameNode for its defaults, so that a wrong address or user shows at once.
 func New(ctx context.Context, cfg Config) (*FS, error) {
-	cfg.setDefaults()
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
 	s := settings(cfg.Settings)
 	authority, _, err := splitURI(cfg.URI)
 	if err != nil {
@@ -72,7 +76,11 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, err := clientOptions(cfg, c, s)
+	options, login, err := clientOptions(cfg, c, s)
+	if err != nil {
+		return nil, err
+	}
+	protection, err := parseProtection(s.get("dfs.data.transfer.protection"))
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +91,10 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	p.mapAddr = cfg.MapNameNode
 	f.nn = &namenode{pool: p, retryFor: cfg.RetryFor, uri: f.uri}
 	f.dn = &connector{useHostname: s.bool("dfs.client.use.datanode.hostname"), timeout: cfg.DataTimeout, mapAddr: cfg.MapDataNode}
+	f.login = login
+	f.web = newWeb(cfg, c, s, login, cfg.User)
+	f.security = &security{kerberos: login != nil, protection: protection, key: f.nn.encryptionKey}
+	f.dn.secure = f.security.secure
 	f.nodes = newNodes(life, f.dn.probe)
 	f.leases = &leases{ctx: life, renew: func(ctx context.Context) error { return f.nn.renewLease(ctx, f.holder) }}
 	if err := f.learnDefaults(ctx, s); err != nil {
@@ -92,12 +104,21 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	return f, nil
 }
 
-func (c *Config) setDefaults() {
+func (c *Config) setDefaults() error {
+	c.User = first(c.User, os.Getenv("HADOOP_USER_NAME"))
+	if c.User == "" {
+		u, err := user.Current()
+		if err != nil {
+			return fmt.Errorf("%w: who is the user? Set HADOOP_USER_NAME: %w", errConfig, err)
+		}
+		c.User = u.Username
+	}
 	c.RetryFor = positive(c.RetryFor, 2*time.Minute)
 	c.CallTimeout = positive(c.CallTimeout, 20*time.Second)
 	c.DataTimeout = positive(c.DataTimeout, 15*time.Second)
 	c.Connections = positive(c.Connections, 8)
 	c.SpoolMemory = positive(c.SpoolMemory, 8<<20)
+	return nil
 }
 
 func positive[T int | int64 | time.Duration](v, otherwise T) T {
@@ -107,20 +128,39 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 	return otherwise
 }
 
-func clientOptions(cfg Config, c cluster, s settings) (func() (hdfs.ClientOptions, error), error) {
-	name := cfg.User
-	if name == "" {
-		name = os.Getenv("HADOOP_USER_NAME")
+// clientOptions returns what makes the options of a new connection, with credentials that are good at the time.
+func clientOptions(cfg Config, c cluster, s settings) (func() (hdfs.ClientOptions, error), *kerberos, error) {
+	if os.Getenv("HADOOP_PROXY_USER") != "" {
+		return nil, nil, fmt.Errorf("%w: %w", errConfig, errProxyUser)
 	}
-	if name == "" {
-		u, err := user.Current()
-		if err != nil {
-			return nil, fmt.Errorf("%w: who is the user? Set HADOOP_USER_NAME: %w", errConfig, err)
-		}
-		name = u.Username
+	switch auth := strings.ToLower(s.get("hadoop.security.authentication")); auth {
+	case "", "simple":
+	case "kerberos":
+		return kerberosOptions(cfg, c, s)
+	default:
+		return nil, nil, fmt.Errorf("%w: hadoop.security.authentication is %q, known are simple and kerberos", errConfig, auth)
 	}
-	opts := hdfs.ClientOptions{Addresses: c.addresses, User: name}
-	return func() (hdfs.ClientOptions, error) { return opts, nil }, nil
+	opts := hdfs.ClientOptions{Addresses: c.addresses, User: cfg.User}
+	return func() (hdfs.ClientOptions, error) { return opts, nil }, nil, nil
+}
+
+func kerberosOptions(cfg Config, c cluster, s settings) (func() (hdfs.ClientOptions, error), *kerberos, error) {
+	service, err := serviceName(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := newKerberos(cfg.Login, os.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	addresses := c.addresses
+	if strings.Contains(service, "_HOST") {
+		addresses = named(addresses, net.LookupAddr)
+	}
+	return func() (hdfs.ClientOptions, error) {
+		client, err := k.login()
+		return hdfs.ClientOptions{Addresses: addresses, KerberosClient: client, KerberosServicePrincipleName: service}, err
+	}, k, nil
 }
 
 // learnDefaults takes block size and replication from the settings, else from the NameNode.
@@ -130,6 +170,7 @@ func (f *FS) learnDefaults(ctx context.Context, s settings) error {
 		return err
 	}
 	f.blockSize, f.replication = d.blockSize, d.replication
+	f.security.encrypt = d.encrypt
 	if v := s.get("dfs.replication"); v != "" {
 		n, err := strconv.ParseUint(v, 10, 15)
 		if err != nil || n == 0 {
