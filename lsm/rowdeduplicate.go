@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/format/row"
@@ -36,9 +37,10 @@ func DeduplicatedColumns(s *table.Schema, o table.Options) ([]int, error) {
 		}
 		ignored[i] = true
 	}
+	keys := s.KeyIndexes() // rows of two keys are no pair, whatever is ignored
 	cols := make([]int, 0, len(s.Fields))
 	for i := range s.Fields {
-		if !ignored[i] {
+		if !ignored[i] || slices.Contains(keys, i) {
 			cols = append(cols, i)
 		}
 	}

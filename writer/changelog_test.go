@@ -210,6 +210,23 @@ func TestLoneUpdateBefore(t *testing.T) {
 	}
 }
 
+// Rows of two keys are no pair that changes nothing, though all that differs is ignored: with a sequence field, a -U may come
+// after its own +U.
+func TestRowDeduplicateKeepsKeysApart(t *testing.T) {
+	_, tbl := guideTable(t, "changelog-producer", "input", "bucket", "1", "changelog-producer.row-deduplicate", "true",
+		"changelog-producer.row-deduplicate-ignore-fields", "id,data,dt")
+	w := openWriter(t, tbl, Config{})
+	b := row.NewBatch(w.Type())
+	appendRow(b, row.UpdateBefore, 1, "a", "d")
+	appendRow(b, row.UpdateAfter, 2, "b", "d")
+	appendRow(b, row.UpdateBefore, 3, "a", "d")
+	appendRow(b, row.UpdateAfter, 3, "b", "d")
+	require.NoError(t, w.Write(t.Context(), b))
+	require.NoError(t, w.Checkpoint(t.Context(), 1, nil))
+	require.NoError(t, w.Wait(t.Context()))
+	require.Equal(t, map[string][]string{"1/d": {"-U a"}, "2/d": {"+U b"}}, changesOf(t, tbl, 1))
+}
+
 func TestChangelogOptionsThatCannotBeAreRefused(t *testing.T) {
 	for _, o := range [][2]string{
 		{"changelog-file.format", "orc"}, {"changelog-file.compression", "zstdd"},
