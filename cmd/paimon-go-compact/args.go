@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/compactor"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -40,9 +41,12 @@ func (a *warehouseArgs) open(ctx context.Context, log *slog.Logger, options ...s
 	for _, w := range warnings {
 		log.Warn(w)
 	}
-	fsys, root, _, err := cli.Storage(ctx, "--warehouse", a.Warehouse, a.CatalogConf)
+	fsys, root, catalog, err := cli.Storage(ctx, "--warehouse", a.Warehouse, a.CatalogConf)
 	if err != nil {
 		return nil, err
+	}
+	if w := s3.JavaWriterWarning(root, catalog); w != "" {
+		log.Warn(w)
 	}
 	return &warehouse{fsys: fsys, root: root, options: o, paths: map[string]string{}}, nil
 }

@@ -17,7 +17,6 @@ import (
 	_ "github.com/paimon-go/paimon-go/format/parquet"
 	_ "github.com/paimon-go/paimon-go/fs/hdfs"
 	_ "github.com/paimon-go/paimon-go/fs/local"
-	_ "github.com/paimon-go/paimon-go/fs/s3"
 )
 
 var version = "dev"
