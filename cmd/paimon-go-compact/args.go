@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
-	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/compactor"
+	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
 )
 
