@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -46,6 +47,20 @@ func script(name string, args ...string) error {
 	return nil
 }
 
+// stopAfter runs a server's stop command at the end of the test, also when this process is killed.
+func stopAfter(t *testing.T, name string, args ...string) {
+	t.Cleanup(func() { _ = script(name, args...) })
+	words := append([]string{"-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; shift; exec "$@" >/dev/null 2>&1`, "guard", strconv.Itoa(os.Getpid()),
+		filepath.Join(servers(), name)}, args...)
+	guard := exec.Command("bash", words...)
+	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, guard.Start())
+	t.Cleanup(func() {
+		_ = guard.Process.Kill()
+		_ = guard.Wait()
+	})
+}
+
 // mysqlServer starts the MySQL that nobody else uses, for one run at a time, with an empty log.
 func mysqlServer(t *testing.T) *testkit.Server {
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "paimon-go-soak.lock"), os.O_CREATE|os.O_RDWR, 0o644)
@@ -53,7 +68,7 @@ func mysqlServer(t *testing.T) *testkit.Server {
 	t.Cleanup(func() { _ = lock.Close() })
 	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), "another soak runs on this machine")
 	require.NoError(t, script("mysql.sh", "start", "soak"))
-	t.Cleanup(func() { _ = script("mysql.sh", "stop", "soak") })
+	stopAfter(t, "mysql.sh", "stop", "soak")
 	s := &testkit.Server{Addr: "127.0.0.1:34308", User: "cdc", Password: "cdc", Flavor: gomysql.MySQLFlavor}
 	s.Connect(t, "").Exec("RESET BINARY LOGS AND GTIDS")
 	return s

@@ -125,7 +125,7 @@ var (
 	ProgramKinds = []Kind{KillSink, FreezeSink, TermSink, KillCompactor}
 	MySQLKinds   = []Kind{MySQLRestart, MySQLKill, MySQLRotate, MySQLSlow, MySQLCut, MySQLDown, MySQLLost, MySQLHole}
 	HDFSKinds    = []Kind{DataKill, DataFreeze, DataCut, DataLost, DataSlow, NameRestart, NameKill, NameFreeze, NameCut, NameDown, NameLost, NameSlow}
-	HAKinds      = []Kind{NameFailover, NameCut, NameDown, NameLost, NameSlow}
+	HAKinds      = []Kind{DataKill, NameFailover, NameKill, NameCut, NameDown, NameLost, NameSlow}
 	S3Kinds      = []Kind{StoreKill, StoreCut, StoreDown, StoreLost, StoreSlow}
 )
 

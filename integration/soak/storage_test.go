@@ -32,6 +32,10 @@ func openStorage(t *testing.T, o options) *storage {
 	case "local":
 		w := filepath.Join(o.dir, "warehouse")
 		return &storage{warehouse: w, direct: local.FS{}, directWarehouse: w}
+	case "hdfs":
+		return openHDFS(t, o)
+	case "ha":
+		return openHA(t, o)
 	}
 	require.Fail(t, "WAREHOUSE="+o.warehouse+" is not one of local, hdfs, ha, s3")
 	return nil

@@ -30,6 +30,15 @@ func (s *stage) run(program string, args ...string) (lines []string, err error) 
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
 }
 
+// java runs a verb of the oracle on a table.
+func (s *stage) java(version, verb string, x *Table) ([]string, error) {
+	words := []string{verb, s.store.directWarehouse, database, x.Name}
+	for _, c := range s.store.directConf {
+		words = append(words, "--catalog", c)
+	}
+	return testkit.Java(s.t, version, words...)
+}
+
 // at are the arguments that name a table.
 func (s *stage) at(name string) []string {
 	return []string{"--warehouse", s.store.directWarehouse, "--database", database, "--table", name}
@@ -75,7 +84,7 @@ func (s *stage) verifyRows(x *Table, rows []string, versions ...string) {
 	s.save(x.Name+".ours", lines)
 	testkit.RequireSameRows(s.t, x.Name+" by paimon-go scan", rows, lines)
 	for _, v := range versions {
-		lines, err := testkit.Java(s.t, v, "read", s.store.directWarehouse, database, x.Name)
+		lines, err := s.java(v, "read", x)
 		require.NoError(s.t, err)
 		testkit.RequireSameRows(s.t, x.Name+" by java "+v, rows, testkit.Bare(lines))
 	}
@@ -86,7 +95,7 @@ func (s *stage) verifyFiles(x *Table) {
 	lines, err := s.run("paimon-go", append([]string{"check", "--json", "--deep"}, s.at(x.Name)...)...)
 	require.NoError(s.t, err, strings.Join(lines, "\n"))
 	s.requireOnlyOrphans("paimon-go check", x, lines)
-	lines, err = testkit.Java(s.t, testkit.JavaVersions[0], "check", s.store.directWarehouse, database, x.Name)
+	lines, err = s.java(testkit.JavaVersions[0], "check", x)
 	require.NoError(s.t, err, strings.Join(lines, "\n"))
 	s.requireOnlyOrphans("java's check", x, lines)
 }
@@ -123,7 +132,7 @@ func (s *stage) verifyChanges(x *Table, rows []string) {
 	s.save(x.Name+".changes", lines)
 	ours := testkit.ParseChanges(s.t, lines, schema.PrimaryKeys)
 	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go", rows, testkit.Replayed(s.t, ours))
-	lines, err = testkit.Java(s.t, testkit.JavaVersions[0], "changelog", s.store.directWarehouse, database, x.Name)
+	lines, err = s.java(testkit.JavaVersions[0], "changelog", x)
 	require.NoError(s.t, err)
 	testkit.RequireSameChanges(s.t, testkit.ParseChanges(s.t, lines, schema.PrimaryKeys), ours)
 	s.timed(fmt.Sprintf("%d changes of %s", len(ours), x.Name))
