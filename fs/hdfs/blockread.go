@@ -72,7 +72,7 @@ func (d *connector) startStream(c *dnConn, b block, client string, off, n int64)
 // skip drops bytes.
 func (s *blockStream) skip(n int64) error {
 	for n > 0 {
-		if err := s.fetch(); err != nil {
+		if err := s.fetch(nil); err != nil {
 			return err
 		}
 		k := min(n, int64(len(s.rest)))
@@ -81,14 +81,14 @@ func (s *blockStream) skip(n int64) error {
 	return nil
 }
 
-// fetch makes sure that there are bytes in rest.
-func (s *blockStream) fetch() error {
+// fetch makes sure that there are bytes in rest, which are the beginning of dst if they fit there.
+func (s *blockStream) fetch(dst []byte) error {
 	for len(s.rest) == 0 {
 		if s.at >= s.end {
 			return io.EOF
 		}
 		_ = s.conn.SetReadDeadline(time.Now().Add(s.timeout))
-		h, data, err := s.packets.next()
+		h, data, err := s.packets.next(dst)
 		if err != nil {
 			return err
 		}
@@ -107,10 +107,13 @@ func (s *blockStream) fetch() error {
 func (s *blockStream) read(b []byte) (int, error) {
 	done := 0
 	for done < len(b) {
-		if err := s.fetch(); err != nil {
+		if err := s.fetch(b[done:]); err != nil {
 			return done, noEOF(err)
 		}
-		n := copy(b[done:], s.rest)
+		n := len(s.rest)
+		if n > len(b)-done || &s.rest[0] != &b[done] {
+			n = copy(b[done:], s.rest)
+		}
 		s.rest, s.at, done = s.rest[n:], s.at+int64(n), done+n
 	}
 	return done, nil
@@ -124,7 +127,7 @@ func (s *blockStream) finish(d *connector) {
 	}
 	for {
 		_ = s.conn.SetDeadline(time.Now().Add(s.timeout))
-		h, _, err := s.packets.next()
+		h, _, err := s.packets.next(nil)
 		if err != nil {
 			_ = s.conn.Close()
 			return

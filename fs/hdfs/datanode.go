@@ -97,7 +97,7 @@ func (d *connector) dial(ctx context.Context, n node, t token) (*dnConn, error) 
 		}
 		c = s
 	}
-	return &dnConn{Conn: c, r: bufio.NewReaderSize(c, 64<<10), addr: addr}, nil
+	return &dnConn{Conn: c, r: bufio.NewReaderSize(c, 8<<10), addr: addr}, nil
 }
 
 // request sends an operation. The version is two bytes, the operation one, then the message with its length.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/fs"
@@ -180,7 +181,10 @@ func wrap(op, path string, err error) error {
 	switch classify(err) {
 	case busy, unknown:
 		e.kind = fs.ErrTransient
-		e.hint = "the namenode did not answer or refused for the moment; tried again until the time for it was over"
+		e.hint = "the namenode did not answer or refused for the moment; it was asked again until the time for that was over"
+		if errors.Is(err, io.EOF) {
+			e.hint += "; one that wants Kerberos ends connections like this: is hadoop.security.authentication kerberos in the configuration?"
+		}
 	case noNodes:
 		e.kind = fs.ErrTransient
 		e.hint = "no datanode takes blocks: are they up and do they have space?"

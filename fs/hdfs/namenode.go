@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // namenode sends calls and tries again what may work the next time. It is safe for concurrent use.
@@ -14,6 +17,8 @@ type namenode struct {
 	pool     *pool
 	retryFor time.Duration
 	uri      string // prefix for messages: hdfs://authority
+
+	reached atomic.Bool // a call has worked
 
 	mu    sync.Mutex
 	calls map[string]int64
@@ -28,29 +33,35 @@ type outcome struct {
 // looks at outcome: an answer like "exists" may come from an earlier try of ours.
 func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([]byte, outcome, error) {
 	var o outcome
-	var wait backoff
-	deadline := time.Now().Add(n.retryFor)
+	more := retryUntil(n.retryFor)
 	for {
 		b, sent, err := n.try(ctx, method, req)
 		if err == nil {
+			n.reached.Store(true)
 			return b, o, nil
 		}
 		c := classify(err)
-		if ctx.Err() != nil {
-			o.maybe = o.maybe || sent
-			return nil, o, wrap(method, n.uri+path, fmt.Errorf("%w: last try: %s", context.Cause(ctx), message(err)))
-		}
-		if c != busy && c != unknown {
-			return nil, o, wrap(method, n.uri+path, err)
-		}
 		if c == unknown {
 			o.maybe = o.maybe || sent
 			n.pool.forget()
 		}
-		if !wait.sleep(ctx, deadline) {
+		switch {
+		case ctx.Err() != nil:
+		case c != busy && c != unknown, c == unknown && n.turnedAway(err, more.tries):
+			return nil, o, wrap(method, n.uri+path, err)
+		case more.again(ctx):
+			continue
+		case ctx.Err() == nil:
 			return nil, o, wrap(method, n.uri+path, err)
 		}
+		return nil, o, wrap(method, n.uri+path, fmt.Errorf("%w: last try: %s", context.Cause(ctx), message(err)))
 	}
+}
+
+// turnedAway tells whether a NameNode with which no call has worked yet closes each connection at once, as secured ones do with
+// those who don't know Kerberos.
+func (n *namenode) turnedAway(err error, tries int) bool {
+	return tries >= 5 && !n.reached.Load() && errors.Is(err, io.EOF)
 }
 
 // try sends a request once. sent tells whether it may have reached the NameNode.
@@ -66,7 +77,7 @@ func (n *namenode) try(ctx context.Context, method string, req []byte) (b []byte
 		return b, true, nil
 	}
 	var r remote
-	if errors.As(err, &r) && classify(err) != busy {
+	if errors.As(err, &r) {
 		n.pool.put(c)
 	} else {
 		n.pool.drop(c)
@@ -83,26 +94,19 @@ func (n *namenode) count(method string) {
 	n.calls[method]++
 }
 
-// backoff waits between tries: 50 ms, doubled up to 3 s, each time by a random part shorter.
-type backoff struct {
-	next time.Duration
+// retry waits between tries until a time.
+type retry struct {
+	deadline time.Time
+	tries    int
 }
 
-// sleep waits and tells whether there is time for another try.
-func (b *backoff) sleep(ctx context.Context, deadline time.Time) bool {
-	b.next = min(max(2*b.next, 50*time.Millisecond), 3*time.Second)
-	d := b.next/2 + rand.N(b.next/2)
-	if time.Now().Add(d).After(deadline) {
-		return false
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return true // the next try ends with the context's error
-	}
+func retryUntil(d time.Duration) *retry { return &retry{deadline: time.Now().Add(d)} }
+
+// again waits and tells whether there is time for another try. It is also over when the context ends.
+func (r *retry) again(ctx context.Context) bool {
+	d := backoff.Delay(50*time.Millisecond, 3*time.Second, r.tries)
+	r.tries++
+	return time.Now().Add(d).Before(r.deadline) && backoff.Sleep(ctx, d) == nil
 }
 
 // The calls, each with the fields that we use.

@@ -101,8 +101,8 @@ func newPacketReader(r io.Reader, a opAnswer) (*packetReader, error) {
 	return p, nil
 }
 
-// next returns the data of the next packet, good until the next call.
-func (p *packetReader) next() (packetHead, []byte, error) {
+// next returns the data of the next packet, good until the next call. If it fits into dst it is read right there.
+func (p *packetReader) next(dst []byte) (packetHead, []byte, error) {
 	var fixed [6]byte
 	if _, err := io.ReadFull(p.r, fixed[:]); err != nil {
 		return packetHead{}, nil, noEOF(err)
@@ -111,24 +111,42 @@ func (p *packetReader) next() (packetHead, []byte, error) {
 	if length < 4 || length > maxPacket || headLen > maxPacketHead {
 		return packetHead{}, nil, fmt.Errorf("%w: packet of %d bytes", errWire, length)
 	}
-	size := headLen + length - 4
-	if cap(p.buf) < size {
-		p.buf = make([]byte, size)
+	head, err := p.fill(headLen)
+	if err != nil {
+		return packetHead{}, nil, err
 	}
-	b := p.buf[:size]
-	if _, err := io.ReadFull(p.r, b); err != nil {
-		return packetHead{}, nil, noEOF(err)
-	}
-	h, err := parsePacketHead(b[:headLen])
+	h, err := parsePacketHead(head)
 	if err != nil {
 		return h, nil, err
 	}
-	b = b[headLen:]
-	if h.data > len(b) {
+	if h.data > length-4 {
 		return h, nil, fmt.Errorf("%w: packet is too short", errWire)
 	}
-	sums, data := b[:len(b)-h.data], b[len(b)-h.data:]
-	return h, data, p.verify(sums, data)
+	sumLen := length - 4 - h.data
+	if h.data <= len(dst) {
+		sums, err := p.fill(sumLen)
+		if err != nil {
+			return h, nil, err
+		}
+		if _, err := io.ReadFull(p.r, dst[:h.data]); err != nil {
+			return h, nil, noEOF(err)
+		}
+		return h, dst[:h.data], p.verify(sums, dst[:h.data])
+	}
+	b, err := p.fill(length - 4)
+	if err != nil {
+		return h, nil, err
+	}
+	return h, b[sumLen:], p.verify(b[:sumLen], b[sumLen:])
+}
+
+// fill reads n bytes into the reader's own buffer.
+func (p *packetReader) fill(n int) ([]byte, error) {
+	if cap(p.buf) < n {
+		p.buf = make([]byte, n)
+	}
+	_, err := io.ReadFull(p.r, p.buf[:n])
+	return p.buf[:n], noEOF(err)
 }
 
 func (p *packetReader) verify(sums, data []byte) error {

@@ -133,7 +133,10 @@ func (p *pipeline) packet(h packetHead, data []byte) error {
 	return nil
 }
 
-// heartbeat keeps the DataNodes from giving up while there is nothing to write. Call it every 20 s or so.
+// DataNodes give up a pipeline on which nothing came for a minute.
+const heartbeatEvery = 20 * time.Second
+
+// heartbeat keeps the DataNodes from giving up while there is nothing to write.
 func (p *pipeline) heartbeat() error {
 	return p.write(appendPacket(nil, packetHead{seq: heartbeatSeq}, nil))
 }

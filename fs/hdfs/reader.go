@@ -7,7 +7,6 @@ import (
 	"io"
 	"sort"
 	"sync"
-	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
 )
@@ -78,8 +77,7 @@ func (r *reader) ReadAt(b []byte, off int64) (int, error) {
 
 // readAll fills b, and tries again when no DataNode gives the bytes: blocks move, and tokens expire.
 func (r *reader) readAll(b []byte, off int64) (int, error) {
-	deadline := time.Now().Add(r.f.retryFor)
-	var wait backoff
+	more := retryUntil(r.f.retryFor)
 	done := 0
 	for done < len(b) {
 		n, err := r.readSome(b[done:], off+int64(done))
@@ -92,9 +90,9 @@ func (r *reader) readAll(b []byte, off int64) (int, error) {
 			return done, err
 		}
 		if n > 0 {
-			wait = backoff{}
+			more = retryUntil(r.f.retryFor)
 		}
-		if r.ctx.Err() != nil || !wait.sleep(r.ctx, deadline) || r.ctx.Err() != nil {
+		if !more.again(r.ctx) {
 			return done, &opError{"read", r.f.uri + r.path, fs.ErrTransient, err, "all datanodes that have the block were tried"}
 		}
 		if err := r.refresh(); err != nil {

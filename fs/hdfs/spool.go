@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
 )
@@ -97,9 +98,10 @@ func (s *spool) state() (int64, bool, <-chan struct{}) {
 
 var errIdle = errors.New("no bytes yet")
 
-// read fills b from an offset. It waits until b is full or the end is known; when idle fires first it returns errIdle. At the end it
+// read fills b from an offset. It waits until b is full or the end is known, and after patience returns errIdle. At the end it
 // returns fewer bytes and io.EOF.
-func (s *spool) read(ctx context.Context, b []byte, off int64, idle <-chan struct{}) (int, error) {
+func (s *spool) read(ctx context.Context, b []byte, off int64, patience time.Duration) (int, error) {
+	var idle <-chan time.Time
 	for {
 		size, ended, grown := s.state()
 		if size >= off+int64(len(b)) {
@@ -111,6 +113,11 @@ func (s *spool) read(ctx context.Context, b []byte, off int64, idle <-chan struc
 				return 0, err
 			}
 			return int(n), io.EOF
+		}
+		if idle == nil {
+			t := time.NewTimer(patience)
+			defer t.Stop()
+			idle = t.C
 		}
 		select {
 		case <-grown:

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 // source gives a file's bytes, from any offset and again. See spool.read.
 type source interface {
-	read(ctx context.Context, b []byte, off int64, idle <-chan struct{}) (int, error)
+	read(ctx context.Context, b []byte, off int64, patience time.Duration) (int, error)
 }
 
 // content is a source whose bytes are all there.
 type content []byte
 
-func (c content) read(_ context.Context, b []byte, off int64, _ <-chan struct{}) (int, error) {
+func (c content) read(_ context.Context, b []byte, off int64, _ time.Duration) (int, error) {
 	n := copy(b, c[min(off, int64(len(c))):])
 	if n < len(b) {
 		return n, io.EOF
@@ -37,8 +38,7 @@ type written struct {
 func (f *FS) write(ctx context.Context, path string, src source) (written, error) {
 	release := f.leases.hold()
 	defer release()
-	deadline := time.Now().Add(f.retryFor)
-	var wait backoff
+	more := retryUntil(f.retryFor)
 	for try := 0; ; try++ {
 		tmp := hiddenName(path)
 		id, err := f.upload(ctx, tmp, src)
@@ -52,7 +52,7 @@ func (f *FS) write(ctx context.Context, path string, src source) (written, error
 		if !f.learn(ctx, err) {
 			return written{}, wrap("create", f.uri+path, err)
 		}
-		if try > 0 && !wait.sleep(ctx, deadline) {
+		if try > 0 && !more.again(ctx) {
 			return written{}, &opError{"create", f.uri + path, fs.ErrTransient, err,
 				"no set of datanodes has taken the file; look at their logs, and whether this host reaches their data port"}
 		}
@@ -187,10 +187,7 @@ func (u *uploading) fill(ctx context.Context, p *pipeline, data []byte) error {
 func (u *uploading) take(ctx context.Context, p *pipeline, room int64) ([]byte, error) {
 	b := u.buf[:min(int64(len(u.buf)), room)]
 	for {
-		idle := make(chan struct{})
-		t := time.AfterFunc(20*time.Second, func() { close(idle) })
-		n, err := u.src.read(ctx, b, u.off, idle)
-		t.Stop()
+		n, err := u.src.read(ctx, b, u.off, heartbeatEvery)
 		switch {
 		case errors.Is(err, errIdle):
 			if p != nil {
@@ -224,8 +221,7 @@ func (f *FS) allocate(ctx context.Context, path string, id uint64, previous *ext
 // as long as the DataNodes collect reports.
 func (u *uploading) complete(ctx context.Context) error {
 	deadline := time.Now().Add(u.f.retryFor)
-	wait := 4 * time.Millisecond
-	for {
+	for try := 0; ; try++ {
 		ok, err := u.f.nn.complete(ctx, u.path, u.f.holder, u.id, u.last)
 		if ok || err != nil {
 			return err
@@ -233,14 +229,9 @@ func (u *uploading) complete(ctx context.Context) error {
 		if time.Now().After(deadline) {
 			return &opError{"complete", u.f.uri + u.path, fs.ErrTransient, errors.New("no datanode has reported the last block"), ""}
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if err := backoff.Sleep(ctx, backoff.Delay(4*time.Millisecond, time.Second, try)); err != nil {
+			return err
 		}
-		wait = min(2*wait, time.Second)
 	}
 }
 

@@ -85,8 +85,7 @@ func (r *webReader) ReadAt(b []byte, off int64) (int, error) {
 }
 
 func (r *webReader) readFull(b []byte, off int64) error {
-	deadline := time.Now().Add(r.f.retryFor)
-	var wait backoff
+	more := retryUntil(r.f.retryFor)
 	for {
 		at, err := r.location(off, int64(len(b)))
 		if err != nil {
@@ -96,7 +95,7 @@ func (r *webReader) readFull(b []byte, off int64) error {
 		if err == nil {
 			return nil
 		}
-		if r.ctx.Err() != nil || !wait.sleep(r.ctx, deadline) || r.ctx.Err() != nil {
+		if !more.again(r.ctx) {
 			return &opError{"read", r.uri, fs.ErrTransient, err, "erasure-coded files are read through WebHDFS; can this host reach the web ports of the datanodes?"}
 		}
 	}
@@ -129,8 +128,7 @@ func (r *webReader) location(off, n int64) (string, error) {
 	if w.login == nil {
 		query.Set("user.name", w.user)
 	}
-	deadline := time.Now().Add(r.f.retryFor)
-	var wait backoff
+	more := retryUntil(r.f.retryFor)
 	for try := 0; ; try++ {
 		nn := w.addresses[try%len(w.addresses)]
 		at, err := w.redirect(r.ctx, nn, r.path, query)
@@ -141,7 +139,7 @@ func (r *webReader) location(off, n int64) (string, error) {
 		if errors.As(err, &answer) && answer.final() || isContext(err) || errors.Is(err, errConfig) {
 			return "", wrap("open", r.uri, err)
 		}
-		if r.ctx.Err() != nil || !wait.sleep(r.ctx, deadline) {
+		if !more.again(r.ctx) {
 			return "", &opError{"open", r.uri, fs.ErrTransient, err,
 				"the file is erasure coded and is read through WebHDFS: is dfs.webhdfs.enabled set on the cluster and can this host reach " + nn + "?"}
 		}
