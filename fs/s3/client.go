@@ -17,19 +17,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 )
 
 // New makes a file system. It finds the credentials now, so that wrong settings are told at once, and does not speak to
 // the store yet.
 func New(ctx context.Context, cfg Config) (*FS, error) {
 	cfg = cfg.withDefaults()
-	f := &FS{cfg: cfg, uploads: make(chan struct{}, cfg.Uploads), checks: map[string]*check{}, ahead: newBlocks(cfg.ReadCache)}
+	f := &FS{cfg: cfg, uploads: make(chan struct{}, cfg.Uploads), clock: wallClock, checks: map[string]*check{}, cache: newCache(cfg.ReadCache)}
 	f.parts.New = func() any { b := make([]byte, 0, cfg.PartSize); return &b }
 	ac, err := loadAWS(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	f.creds = ac.Credentials
+	if c, ok := ac.Credentials.(*aws.CredentialsCache); ok && !aws.IsCredentialsProvider(c, credentials.StaticCredentialsProvider{}) {
+		f.renewable = c
+	}
 	rt := cfg.Transport
 	if rt == nil {
 		f.own = ac.HTTPClient.(*awshttp.BuildableClient).GetTransport() // a copy, which can be closed
@@ -39,6 +42,7 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	f.client = s3.NewFromConfig(ac, func(o *s3.Options) {
 		o.UsePathStyle = cfg.PathStyle
 		o.Retryer = aws.NopRetryer{} // our own loop sees each answer
+		o.Logger = logging.Nop{}
 		o.DisableLogOutputChecksumValidationSkipped = true
 		if cfg.Endpoint != "" {
 			// not all stores know the checksums in trailers that Amazon's knows; the signature covers the bytes anyway

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -27,7 +26,8 @@ const (
 	fine      class = iota
 	failed          // trying again is of no use
 	missing         // there is no such object
-	noBucket        //
+	noBucket        // nor a bucket for it
+	noUpload        // the upload was completed, aborted or dropped
 	exists          // If-None-Match (or If-Match) does not hold
 	conflict        // another conditional put is under way, nothing was decided
 	throttled       // the store wants fewer requests
@@ -36,6 +36,7 @@ const (
 	denied          // keys or rights
 	full            // a quota or a disk of the store
 	moved           // the bucket is in another region
+	replaced        // while it was read
 	badRange        // a read behind the end
 	unknown         // the store does not know the call or a header of it
 	expired         // credentials that a provider may renew
@@ -43,7 +44,7 @@ const (
 
 // byCode has the codes that say more than the HTTP status.
 var byCode = map[string]class{
-	"NoSuchKey": missing, "NotFound": missing, "NoSuchBucket": noBucket, "NoSuchUpload": missing,
+	"NoSuchKey": missing, "NotFound": missing, "NoSuchBucket": noBucket, "NoSuchUpload": noUpload,
 	"PreconditionFailed": exists, "ConditionalRequestConflict": conflict, "OperationAborted": conflict,
 	"SlowDown": throttled, "Throttling": throttled, "ThrottlingException": throttled, "RequestLimitExceeded": throttled,
 	"TooManyRequests": throttled, "RequestThrottled": throttled, "BandwidthLimitExceeded": throttled, "SlowDownRead": throttled, "SlowDownWrite": throttled,
@@ -107,6 +108,9 @@ func ofStatus(status int) class {
 }
 
 func ofNetwork(err error) class {
+	if errors.Is(err, errReplaced) {
+		return replaced
+	}
 	var dns *net.DNSError
 	var cert *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -119,7 +123,7 @@ func ofNetwork(err error) class {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return unnamed
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
-		errors.Is(err, errStalled), errors.As(err, &de), errors.Is(err, net.ErrClosed):
+		errors.Is(err, errStalled), errors.Is(err, errTooLong), errors.As(err, &de), errors.Is(err, net.ErrClosed):
 		return passing
 	case errors.As(err, &connErr) && connErr.ConnectionError(), errors.As(err, &netErr):
 		return passing
@@ -130,6 +134,8 @@ func ofNetwork(err error) class {
 	}
 	return failed
 }
+
+var errReplaced = errors.New("the file was replaced while it was read")
 
 // errStalled ends a try whose bytes have stopped coming.
 var errStalled = errors.New("no byte has come for too long")
@@ -162,12 +168,16 @@ func fail(ctx context.Context, call, path string, err error) error {
 		return e
 	}
 	switch classify(err) {
+	case replaced:
+		e.class = fs.ErrTransient
 	case missing:
 		e.class = fs.ErrNotExist
 	case exists:
 		e.class = fs.ErrExist
 	case noBucket:
 		e.hint = "the bucket does not exist: create it, or look at the path and s3.endpoint"
+	case noUpload:
+		e.hint = "the store has dropped the unfinished upload, perhaps by a lifecycle rule of the bucket"
 	case denied:
 		e.class, e.hint = fs.ErrPermission, "look at s3.access-key and s3.secret-key (or the profile or role) and its rights to read, write, delete and list in the bucket"
 	case expired:
@@ -249,9 +259,3 @@ type unpublished struct{ err error }
 
 func (u *unpublished) Error() string   { return u.err.Error() }
 func (u *unpublished) Unwrap() []error { return []error{fs.ErrNotPublished, u.err} }
-
-// isCache finds the cache of credentials, which must forget those that the store calls expired.
-func isCache(p aws.CredentialsProvider) (*aws.CredentialsCache, bool) {
-	c, ok := p.(*aws.CredentialsCache)
-	return c, ok
-}

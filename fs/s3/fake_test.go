@@ -107,6 +107,12 @@ func lose(_ http.ResponseWriter, r *http.Request, next http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
+// hang is a fault: no answer comes before the client gives up. A server notices that only when it has read the body.
+func hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
 // cut is a fault: of the answer's body a part comes, then the connection ends.
 func cut(n int) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -29,6 +29,9 @@ type reader struct {
 	etag   string
 	head   []byte
 	closed atomic.Bool
+
+	segments []*segment     // guarded by the cache's mutex
+	marks    map[int64]mark // likewise
 }
 
 // Open asks for the first bytes and learns the size from the answer. The Reader may be used concurrently; ctx is for all
@@ -76,7 +79,7 @@ func (r *reader) Close() error {
 	if r.closed.Swap(true) {
 		return iofs.ErrClosed
 	}
-	r.f.ahead.forget(r)
+	r.f.cache.forget(r)
 	return nil
 }
 
@@ -94,7 +97,7 @@ func (r *reader) ReadAt(b []byte, off int64) (int, error) {
 		n = copy(b[:want], r.head[off:])
 	}
 	for n < want {
-		m, err := r.f.ahead.read(r, b[n:want], off+int64(n))
+		m, err := r.f.cache.read(r, b[n:want], off+int64(n))
 		if n += m; err != nil {
 			return n, err
 		}
@@ -115,10 +118,6 @@ func (r *reader) fetch(b []byte, off int64) error {
 			t.progress()
 		}
 		if err != nil && !t.again(r.ctx, err) {
-			if classify(err) == exists || classify(err) == badRange {
-				err = fmt.Errorf("the file was replaced while it was read: %w", err)
-				return &callError{call: "reading", path: r.o.path, err: err, class: fs.ErrTransient}
-			}
 			return fail(r.ctx, "reading", r.o.path, err)
 		}
 	}
@@ -140,9 +139,15 @@ func (r *reader) get(b []byte, off int64) (int, error) {
 	}
 	out, err := r.f.client.GetObject(ctx, in)
 	if err != nil {
+		if c := classify(err); c == exists || c == badRange {
+			err = errReplaced
+		}
 		return 0, stalled(ctx, err)
 	}
 	defer func() { _ = out.Body.Close() }()
+	if tag := aws.ToString(out.ETag); tag != r.etag && tag != "" && r.etag != "" { // not all stores look at the condition
+		return 0, errReplaced
+	}
 	if out.ContentRange == nil && off > 0 {
 		if _, err := io.CopyN(io.Discard, out.Body, off); err != nil { // a store without ranges
 			return 0, stalled(ctx, err)
@@ -165,7 +170,7 @@ func (r *reader) get(b []byte, off int64) (int, error) {
 
 func stalled(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errStalled {
-		return errors.Join(errStalled, err)
+		return errStalled
 	}
 	return err
 }

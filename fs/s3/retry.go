@@ -18,10 +18,10 @@ type retrier struct {
 	renewed bool
 }
 
-func (f *FS) retrier() *retrier { return &retrier{f: f, start: time.Now()} }
+func (f *FS) retrier() *retrier { return &retrier{f: f, start: f.clock.now()} }
 
 // progress starts anew, after a try that has brought a part of what is wanted.
-func (r *retrier) progress() { r.start, r.tries = time.Now(), 0 }
+func (r *retrier) progress() { r.start, r.tries = r.f.clock.now(), 0 }
 
 // again waits before the next try; false when there is to be none: the error is not one that passes, the time is up, or the
 // context has ended.
@@ -37,11 +37,10 @@ func (r *retrier) again(ctx context.Context, err error) bool {
 	case unnamed:
 		limit = min(limit, 15*time.Second)
 	case expired:
-		if c, ok := isCache(r.f.creds); !ok || r.renewed {
+		if r.f.renewable == nil || r.renewed {
 			return false
-		} else {
-			c.Invalidate()
 		}
+		r.f.renewable.Invalidate()
 		r.renewed = true
 	default:
 		return false
@@ -49,19 +48,26 @@ func (r *retrier) again(ctx context.Context, err error) bool {
 	wait := min(first<<min(r.tries, 20), most)
 	wait = wait/2 + rand.N(wait/2+1)
 	r.tries++
-	left := limit - time.Since(r.start)
-	if left <= 0 {
-		return false
-	}
-	t := time.NewTimer(min(wait, left))
+	left := limit - r.f.clock.now().Sub(r.start)
+	return left > 0 && r.f.clock.sleep(ctx, min(wait, left)) == nil
+}
+
+// clock is time, which tests replace.
+type clock struct {
+	now   func() time.Time
+	sleep func(context.Context, time.Duration) error
+}
+
+var wallClock = clock{time.Now, func(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	case <-t.C:
-		return true
+		return nil
 	}
-}
+}}
 
 // do runs a call until it succeeds or is of no more use. bytes is what one try has to move.
 func (f *FS) do(ctx context.Context, call string, o object, bytes int64, try func(context.Context) error) error {
@@ -85,11 +91,11 @@ var errTooLong = errors.New("no answer in the time for one try")
 // attempt runs one try in its time.
 func (f *FS) attempt(ctx context.Context, bytes int64, try func(context.Context) error) error {
 	limit := f.cfg.CallTime + time.Duration(bytes)*time.Second/slowest
-	actx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
+	actx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := try(actx)
 	if err != nil && ctx.Err() == nil && actx.Err() != nil {
-		return errors.Join(errTooLong, context.DeadlineExceeded, err)
+		return errTooLong // not with the cause, which looks like the end of the caller's time
 	}
 	return err
 }

@@ -7,12 +7,14 @@ import (
 	iofs "io/fs"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/paimon-go/paimon-go/fs"
 )
@@ -26,12 +28,14 @@ func init() {
 type FS struct {
 	cfg    Config
 	client *s3.Client
-	creds  aws.CredentialsProvider
-	own    *http.Transport // nil: the transport is the caller's
+	// renewable forgets credentials that the store calls expired and gets new ones; nil if there can be none.
+	renewable *aws.CredentialsCache
+	clock     clock
+	own       *http.Transport // nil: the transport is the caller's
 
 	uploads chan struct{} // a token for each part on its way
 	parts   sync.Pool     // *[]byte of PartSize
-	ahead   *blocks
+	cache   *cache
 
 	mu     sync.Mutex // guards checks
 	checks map[string]*check
@@ -197,20 +201,27 @@ func (f *FS) List(ctx context.Context, dir string) iter.Seq2[fs.Info, error] {
 
 // children are the files and directories of a page, without the markers of directories, today's ("name/") and those of
 // Hadoop's first ("name_$folder$").
-func children(page *s3.ListObjectsV2Output, dir, prefix string) iter.Seq[fs.Info] {
+func children(page *s3.ListObjectsV2Output, parent, prefix string) iter.Seq[fs.Info] {
 	return func(yield func(fs.Info) bool) {
 		for _, p := range page.CommonPrefixes {
 			name := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/")
-			if name != "" && !yield(fs.Info{Path: fs.Join(dir, name), Name: name, Dir: true}) {
+			if name != "" && !yield(fs.Info{Path: fs.Join(parent, name), Name: name, Dir: true}) {
 				return
 			}
 		}
 		for _, c := range page.Contents {
 			name := strings.TrimPrefix(aws.ToString(c.Key), prefix)
-			if name == "" || strings.HasSuffix(name, "/") || strings.HasSuffix(name, "_$folder$") {
+			if name == "" || strings.HasSuffix(name, "_$folder$") {
 				continue
 			}
-			if !yield(fs.Info{Path: fs.Join(dir, name), Name: name, Size: aws.ToInt64(c.Size), ModTime: aws.ToTime(c.LastModified)}) {
+			if dir, marker := strings.CutSuffix(name, "/"); marker { // some stores do not give it as a common prefix
+				same := func(p types.CommonPrefix) bool { return aws.ToString(p.Prefix) == prefix+name }
+				if !slices.ContainsFunc(page.CommonPrefixes, same) && !yield(fs.Info{Path: fs.Join(parent, dir), Name: dir, Dir: true}) {
+					return
+				}
+				continue
+			}
+			if !yield(fs.Info{Path: fs.Join(parent, name), Name: name, Size: aws.ToInt64(c.Size), ModTime: aws.ToTime(c.LastModified)}) {
 				return
 			}
 		}

@@ -5,11 +5,13 @@ package s3
 import (
 	"bytes"
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -83,6 +85,24 @@ func TestServerTakesFilesOfManyParts(t *testing.T) {
 	require.Empty(t, left.Uploads)
 }
 
+func TestServerListsManyPages(t *testing.T) {
+	fsys, root := onServer(t)
+	const files = 1100
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := g; i < files; i += 4 {
+				if err := fsys.Replace(t.Context(), fs.Join(root, fmt.Sprint("f", i)), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	fstest.Write(t, fsys, fs.Join(root, "sub", "f"), nil)
+	require.Len(t, fstest.Names(t, fsys, root), files+1)
+}
+
 // proxied is the real server behind a proxy with faults.
 func proxied(t *testing.T) (*fake, *FS, string) {
 	t.Helper()
@@ -109,6 +129,15 @@ func TestServerLosesAnswers(t *testing.T) {
 	fstest.Write(t, fsys, fs.Join(root, "large"), data)
 	f.on("GET large", 3, cut(100_000))
 	require.True(t, bytes.Equal(data, fstest.Read(t, fsys, fs.Join(root, "large"))))
+
+	require.NoError(t, fsys.Replace(t.Context(), fs.Join(root, "hint"), data))
+	r, err := fsys.Open(t.Context(), fs.Join(root, "hint"))
+	require.NoError(t, err)
+	require.NoError(t, fsys.Replace(t.Context(), fs.Join(root, "hint"), data[1:]))
+	_, err = r.ReadAt(make([]byte, len(data)), 0)
+	require.ErrorContains(t, err, "replaced")
+	require.NoError(t, r.Close())
+	require.NoError(t, fsys.Remove(t.Context(), fs.Join(root, "hint")))
 
 	f.on("PUT small", 1, lose)
 	fstest.Write(t, fsys, fs.Join(root, "small"), []byte("small"))

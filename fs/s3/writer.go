@@ -1,14 +1,13 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
 	"slices"
 	"sync"
-
-	"bytes"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -217,7 +216,7 @@ func (w *writer) complete() error {
 		if c == fine {
 			return nil
 		}
-		if c == exists || c == missing && unclear {
+		if c == exists || (c == noUpload || c == missing) && unclear {
 			ours, herr := w.isOurs()
 			switch {
 			case ours:
@@ -274,10 +273,11 @@ func (w *writer) abort() error {
 			_, err := w.f.client.AbortMultipartUpload(ctx, in)
 			return err
 		})
-		if errors.Is(err, fs.ErrNotExist) {
+		switch classify(err) {
+		case fine:
+		case noUpload, missing:
 			return nil
-		}
-		if err != nil {
+		default:
 			return err
 		}
 	}

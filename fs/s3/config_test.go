@@ -1,0 +1,101 @@
+package s3
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestConfigOf(t *testing.T) {
+	type conf = map[string]string
+	for name, c := range map[string]struct {
+		conf conf
+		want Config
+	}{
+		"nothing": {conf{"warehouse": "s3://b/wh", "hive.metastore": "x"}, Config{}},
+		"Paimon's keys": {
+			conf{"s3.endpoint": "http://minio:9000/", "s3.access-key": "k", "s3.secret-key": " s ", "s3.path.style.access": "true"},
+			Config{Endpoint: "http://minio:9000", Region: "us-east-1", AccessKey: "k", SecretKey: "s", PathStyle: true},
+		},
+		"Hadoop's keys": {
+			conf{"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false", "fs.s3a.access.key": "k", "fs.s3a.secret.key": "s",
+				"s3a.session.token": "t", "fs.s3a.multipart.size": "64M", "fs.s3a.fast.upload.active.blocks": "4", "fs.s3a.connection.maximum": "100"},
+			Config{Endpoint: "http://minio:9000", Region: "us-east-1", AccessKey: "k", SecretKey: "s", SessionToken: "t", PartSize: 64 << 20, Uploads: 4,
+				Connections: 100},
+		},
+		"s3. wins": {
+			conf{"fs.s3a.endpoint": "http://a", "s3a.endpoint": "http://b", "s3.endpoint": "http://c"},
+			Config{Endpoint: "http://c", Region: "us-east-1"},
+		},
+		"a bucket's own wins": {
+			conf{"s3.endpoint": "http://a", "fs.s3a.bucket.b.endpoint": "http://b", "fs.s3a.bucket.other.endpoint": "http://c"},
+			Config{Endpoint: "http://b", Region: "us-east-1"},
+		},
+		"Amazon's own hosts": {conf{"s3.endpoint": "s3.eu-west-1.amazonaws.com"}, Config{Region: "eu-west-1"}},
+		"Amazon":             {conf{"s3.endpoint": "s3.amazonaws.com"}, Config{}},
+		"a region besides":   {conf{"s3.endpoint": "https://s3.amazonaws.com", "s3.region": "eu-north-1"}, Config{Region: "eu-north-1"}},
+		"a private host": {
+			conf{"s3.endpoint": "https://bucket.vpce-1.s3.eu-west-1.vpce.amazonaws.com", "s3.endpoint.region": "eu-west-1"},
+			Config{Endpoint: "https://bucket.vpce-1.s3.eu-west-1.vpce.amazonaws.com", Region: "eu-west-1"},
+		},
+		"a number has no names below it": {conf{"s3.endpoint": "http://127.0.0.1:9000"}, Config{Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", PathStyle: true}},
+		"anonymous": {
+			conf{"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"}, Config{Anonymous: true}},
+		"providers of the SDK": {
+			conf{"s3.aws.credentials.provider": "com.amazonaws.auth.InstanceProfileCredentialsProvider,\n software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"},
+			Config{}},
+		"a role": {
+			conf{"s3.assumed.role.arn": "arn:aws:iam::1:role/r", "s3.web.identity.token.file": "/var/token", "s3.profile": "p"},
+			Config{RoleARN: "arn:aws:iam::1:role/r", WebIdentityTokenFile: "/var/token", Profile: "p"}},
+		"encryption": {conf{"s3.server-side-encryption-algorithm": "SSE-KMS", "s3.server-side-encryption.key": "k"}, Config{Encryption: "aws:kms", KMSKey: "k"}},
+		"unknown":    {conf{"s3.committer.name": "magic", "s3a.fast.upload": "true"}, Config{Ignored: []string{"s3.committer.name"}}},
+	} {
+		got, err := ConfigOf("b", c.conf)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestConfigsThatAreRefused(t *testing.T) {
+	for key, c := range map[string]struct{ value, says string }{
+		"s3.path.style.access":           {"maybe", "neither true nor false"},
+		"s3.multipart.size":              {"much", "no size"},
+		"fs.s3a.multipart.size":          {"-1", "no size"},
+		"s3.access-key":                  {"k", "belong together"},
+		"s3.endpoint":                    {"http://", "no address"},
+		"s3.encryption.algorithm":        {"SSE-C", "SSE-C is not supported"},
+		"fs.s3a.encryption.algorithm":    {"CSE-KMS", "not supported"},
+		"s3.aws.credentials.provider":    {"com.corp.Vault", "com.corp.Vault"},
+		"fs.s3a.bucket.b.multipart.size": {"9E", "fs.s3a.bucket.b.multipart.size"},
+	} {
+		_, err := ConfigOf("b", map[string]string{key: c.value})
+		require.ErrorContains(t, err, c.says, key)
+	}
+}
+
+func TestNoCredentialsAreToldAtOnce(t *testing.T) {
+	for _, env := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+		t.Setenv(env, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	_, err := Open(t.Context(), "s3://b/wh", nil)
+	require.ErrorContains(t, err, "s3.access-key")
+
+	_, err = Open(t.Context(), "s3://b/wh", map[string]string{"s3.profile": "none"})
+	require.ErrorContains(t, err, "none")
+
+	t.Setenv("AWS_ACCESS_KEY_ID", "k")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	_, err = Open(t.Context(), "s3://b/wh", nil)
+	require.NoError(t, err)
+}
+
+func TestJavaWriterWarning(t *testing.T) {
+	require.Empty(t, JavaWriterWarning("hdfs://nn/wh", nil))
+	require.Empty(t, JavaWriterWarning("/wh", nil))
+	require.Contains(t, JavaWriterWarning("s3://b/wh", nil), "overwrite")
+	require.Contains(t, JavaWriterWarning("s3a://b/wh", map[string]string{"lock.enabled": "true"}), "overwrite", "Java's lock does not bind us")
+	require.Empty(t, JavaWriterWarning("s3a://b/wh", map[string]string{"s3.sole-committer": "true"}))
+}
