@@ -14,6 +14,7 @@ import (
 
 	_ "github.com/paimon-go/paimon-go/format/avro"
 	_ "github.com/paimon-go/paimon-go/format/parquet"
+	_ "github.com/paimon-go/paimon-go/fs/hdfs"
 	_ "github.com/paimon-go/paimon-go/fs/local"
 )
 
