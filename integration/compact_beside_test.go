@@ -3,14 +3,18 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/integration/testkit"
@@ -74,13 +78,16 @@ func TestJavaWritesAndWeCompact(t *testing.T) {
 	x.RequireRows(want)
 	x.RequirePython(want)
 	x.RequireCleanFiles()
-	require.Empty(t, leftByUs(x))
+	require.Empty(t, leftByUs(t, x))
 }
 
-// leftByUs are a table's orphans but for manifests: Java leaves some when one of its commits is overtaken.
-func leftByUs(x *testkit.Table) (left []string) {
+// leftByUs are a table's orphans but for what Java leaves when one of its commits is overtaken: manifests, and data files, which
+// tell who wrote them.
+func leftByUs(t *testing.T, x *testkit.Table) (left []string) {
 	for _, path := range x.Orphans() {
-		if !strings.HasPrefix(path, "manifest/") {
+		b, err := os.ReadFile(filepath.Join(x.Path(), path))
+		require.NoError(t, err)
+		if !strings.HasPrefix(path, "manifest/") && !bytes.Contains(b, []byte("parquet-mr")) {
 			left = append(left, path)
 		}
 	}
@@ -115,32 +122,83 @@ func TestWeWriteAndJavaCompacts(t *testing.T) {
 	x.RequireCleanFiles()
 }
 
-// TestAllCompactorsAtOnce has two services of ours and Java's job compact while our writer commits: the writer and ours never
-// fail, Java's job is restarted when it loses as Flink would, and nothing is lost.
+// restarted is Java's dedicated job on a table where others compact too: it is started again when it loses, as Flink does.
+type restarted struct {
+	lost atomic.Int64 // times that it ended because of a conflict
+	end  func()
+}
+
+func restartJava(t *testing.T, x *testkit.Table, version string) *restarted {
+	r := &restarted{}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	r.end = sync.OnceFunc(func() { close(stop); wg.Wait() })
+	t.Cleanup(r.end)
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := x.TryJava(version, "compact", "--streaming"); err != nil {
+				assert.Contains(t, err.Error(), "conflict", "Java's compaction")
+				r.lost.Add(1)
+			}
+		}
+	})
+	return r
+}
+
+// TestAllCompactorsAtOnce has our services and Java's job compact while our writer commits: a slow one of ours until it lost to
+// Java's, a fast one until Java's lost to it, and then two of them. The writer and ours never fail, and nothing is lost.
 func TestAllCompactorsAtOnce(t *testing.T) {
 	x := testkit.CreateTable(t, t.TempDir(), "d", "t", map[string]string{"bucket": "4"})
 	w := x.Writer("writer", true)
 	w.Put(0, "first")
 	w.Commit()
-	one, two := x.Compactor("compact"), x.Compactor("compact")
-	end := javaLoop(t, x, testkit.JavaVersions[1])
-	for from, until := 0, time.Now().Add(5*time.Second); time.Now().Before(until); from += 10 {
-		trickle(w, from, 10, 3000)
-	}
-	w.Close()
-	drained(t, x)
-	end()
-	stopCompactor(t, one)
-	stopCompactor(t, two)
-	by := map[string]int{}
-	for _, s := range x.Snapshots() {
-		if s.CommitKind == "COMPACT" {
-			by[strings.Split(s.CommitUser, "-")[0]]++
+	java := restartJava(t, x, testkit.JavaVersions[1])
+	commits := 0
+	write := func(what string, until func() bool) {
+		for end := time.Now().Add(3 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) { // a tick
+			require.True(t, time.Now().Before(end), "waiting for %s", what)
+			if runs, _ := x.MaxRuns(); runs < 20 { // more would make a compaction take ever longer
+				trickle(w, commits, 4, 3000)
+				commits += 4
+			}
 		}
 	}
-	t.Logf("compactions by user: %v", by)
+	compacted := func(user string) (n int) {
+		for _, s := range x.Snapshots() {
+			if s.CommitKind == "COMPACT" && strings.HasPrefix(s.CommitUser, user) {
+				n++
+			}
+		}
+		return n
+	}
+	addr := testkit.FreeAddr(t)
+	slow := x.Compactor("compact", "--listen", addr, "--bytes-per-second", "8 KiB")
+	write("Java's commits and our conflicts", func() bool {
+		m, ok := testkit.TryMetrics(addr)
+		return ok && m["paimon_compact_conflicts_total"] >= 3 && compacted("oracle") >= 3
+	})
+	stopCompactor(t, slow)
+	t.Logf("%d commits of the writer: Java's job committed %d compactions, a slow service of ours %d", commits, compacted("oracle"), compacted("paimon-go"))
+	before, lost := compacted("paimon-go"), java.lost.Load()
+	one := x.Compactor("compact")
+	write("our commits and Java's conflicts", func() bool { return java.lost.Load() >= lost+3 && compacted("paimon-go") >= before+3 })
+	two := x.Compactor("compact")
+	end := commits + 40
+	write("forty more commits", func() bool { return commits >= end })
+	w.Close()
+	java.end()
+	drained(t, x)
+	stopCompactor(t, one)
+	stopCompactor(t, two)
+	t.Logf("%d commits of the writer: Java's job committed %d compactions and lost %d times, ours committed %d", commits, compacted("oracle"), java.lost.Load(), compacted("paimon-go"))
 	x.RequireRows(w.Rows())
 	x.RequireCleanFiles()
+	require.Empty(t, leftByUs(t, x))
 }
 
 // TestTwoOfOursLeaveNothing has two services compact the same buckets: what the loser wrote is removed.

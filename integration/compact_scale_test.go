@@ -17,7 +17,8 @@ import (
 )
 
 // TestManyTablesWithTricklingChanges has one process look after many tables. By hand: PAIMON_GO_TEST_TABLES=200
-// PAIMON_GO_TEST_TABLE_SECONDS=120 PAIMON_GO_TEST_IDLE_SECONDS=60.
+// PAIMON_GO_TEST_TABLE_SECONDS=1200 PAIMON_GO_TEST_TABLE_TICK=10 PAIMON_GO_TEST_IDLE_SECONDS=60: a commit of each table every
+// ten seconds for twenty minutes.
 func TestManyTablesWithTricklingChanges(t *testing.T) {
 	n := setting(t, "PAIMON_GO_TEST_TABLES", 20)
 	warehouse := t.TempDir()
@@ -30,21 +31,27 @@ func TestManyTablesWithTricklingChanges(t *testing.T) {
 		writers[i] = tables[i].Writer("writer", i < 3)
 	}
 	p := testkit.Run(t, "paimon-go-compact", args)
-	rounds := 0
-	for end := time.Now().Add(time.Duration(setting(t, "PAIMON_GO_TEST_TABLE_SECONDS", 1)) * time.Second); rounds < 8 || time.Now().Before(end); rounds++ {
+	rounds, deepest := 0, 0
+	tick := time.NewTicker(max(time.Millisecond, time.Duration(setting(t, "PAIMON_GO_TEST_TABLE_TICK", 0))*time.Second))
+	defer tick.Stop()
+	start := time.Now()
+	for end := start.Add(time.Duration(setting(t, "PAIMON_GO_TEST_TABLE_SECONDS", 1)) * time.Second); rounds < 8 || time.Now().Before(end); rounds++ {
+		<-tick.C
 		for i, w := range writers {
+			runs, _ := tables[i].MaxRuns() // what is left after a tick
+			deepest = max(deepest, runs)
 			for k := range 40 {
 				w.Put(int64(rounds*7+k*13)%500, fmt.Sprintf("table %d round %d", i, rounds))
 			}
 			w.Commit()
 		}
 	}
-	worst := 0
+	worst, took := 0, time.Since(start)
 	for _, x := range tables {
 		drained(t, x)
 	}
 	busy := p.CPU()
-	start := time.Now()
+	start = time.Now()
 	time.Sleep(time.Duration(setting(t, "PAIMON_GO_TEST_IDLE_SECONDS", 2)) * time.Second) // the time over which idling is measured
 	idle := float64(p.CPU()-busy) / float64(time.Since(start))
 	for _, x := range tables {
@@ -53,8 +60,8 @@ func TestManyTablesWithTricklingChanges(t *testing.T) {
 	}
 	peak := p.PeakRSS()
 	m := testkit.Metrics(t, addr)
-	t.Logf("%d tables of 8 buckets, %d commits each: %.1f s of CPU, peak RSS %d MB, idle %.1f %% of a core, at most %d runs a bucket; %.0f commits, %.0f conflicts",
-		n, rounds, busy.Seconds(), peak>>20, idle*100, worst, m["paimon_compact_commits_total"], m["paimon_compact_conflicts_total"])
+	t.Logf("%d tables of 8 buckets, %d commits each in %.0f s: %.1f s of CPU, peak RSS %d MB, idle %.1f %% of a core; at most %d runs a bucket when the next commit came, %d at the end; %.0f commits, %.0f conflicts",
+		n, rounds, took.Seconds(), busy.Seconds(), peak>>20, idle*100, deepest, worst, m["paimon_compact_commits_total"], m["paimon_compact_conflicts_total"])
 	require.EqualValues(t, n, m["paimon_compact_tables"])
 	require.LessOrEqual(t, worst, 5)
 	require.Less(t, peak, int64(1)<<30)
