@@ -232,7 +232,7 @@ func parseSASL(b []byte) (saslMessage, error) {
 // digest is one DIGEST-MD5 authentication.
 type digest struct {
 	credentials
-	realm, nonce, cnonce, qop, cipher string
+	realm, nonce, cnonce, qop, cipher, uri string
 }
 
 const digestURI = "hdfs/0"
@@ -242,7 +242,7 @@ func newDigest(challenge []byte, cr credentials, qops []string, cnonce string) (
 	if err != nil {
 		return nil, err
 	}
-	d := &digest{credentials: cr, realm: c["realm"], nonce: c["nonce"], cnonce: cnonce}
+	d := &digest{credentials: cr, uri: digestURI, realm: c["realm"], nonce: c["nonce"], cnonce: cnonce}
 	offered := list(c["qop"])
 	if len(offered) == 0 {
 		offered = []string{qopAuth}
@@ -308,7 +308,7 @@ func parseChallenge(s string) (map[string]string, error) {
 
 func (d *digest) response() string {
 	s := fmt.Sprintf(`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",digest-uri="%s",maxbuf=65536,response=%s,qop=%s`,
-		d.user, d.realm, d.nonce, d.cnonce, digestURI, d.hash("AUTHENTICATE"), d.qop)
+		d.user, d.realm, d.nonce, d.cnonce, d.uri, d.hash("AUTHENTICATE"), d.qop)
 	if d.cipher != "" {
 		s += `,cipher="` + d.cipher + `"`
 	}
@@ -324,7 +324,7 @@ func (d *digest) verify(rspauth string) error {
 
 // hash is the proof of the password, of the client with "AUTHENTICATE", of the server with "".
 func (d *digest) hash(who string) string {
-	a2 := who + ":" + digestURI
+	a2 := who + ":" + d.uri
 	if d.qop != qopAuth {
 		a2 += ":00000000000000000000000000000000"
 	}

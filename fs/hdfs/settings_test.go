@@ -1,0 +1,115 @@
+package hdfs
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func writeConf(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for name, props := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("<?xml version=\"1.0\"?>\n<configuration>"+props+"</configuration>"), 0o644))
+	}
+}
+
+func property(k, v string) string {
+	return "<property><name> " + k + "</name><value>" + v + "</value><final>true</final></property>"
+}
+
+// TestPrecedenceOfSettings has each place overridden by the next.
+func TestPrecedenceOfSettings(t *testing.T) {
+	home, env, opt := t.TempDir(), t.TempDir(), t.TempDir()
+	all := []string{"a", "b", "c", "d", "e", "f"}
+	set := func(from int, v string) (s string) {
+		for _, k := range all[from:] {
+			s += property(k, v)
+		}
+		return s
+	}
+	writeConf(t, home+"/conf", map[string]string{"core-site.xml": set(0, "home/conf")})
+	writeConf(t, home+"/etc/hadoop", map[string]string{"core-site.xml": set(1, "etc"), "hdfs-site.xml": set(2, "etc/hdfs")})
+	writeConf(t, env, map[string]string{"hdfs-site.xml": set(3, "env") + property("e", " ")})
+	writeConf(t, opt, map[string]string{"core-site.xml": set(4, "option")})
+	getenv := func(k string) string { return map[string]string{"HADOOP_HOME": home, "HADOOP_CONF_DIR": env}[k] }
+	conf := map[string]string{"hadoop-conf-dir": opt, "hadoop.f": "own", "dfs.replication": "2", "hadoop.dfs.blocksize": "1m", "fs.defaultFS": "hdfs://x", "s3.endpoint": "y"}
+	s, err := loadSettings(conf, getenv)
+	require.NoError(t, err)
+	require.Equal(t, settings{"a": "home/conf", "b": "etc", "c": "etc/hdfs", "d": "env", "e": "option", "f": "own",
+		"dfs.replication": "2", "dfs.blocksize": "1m", "fs.defaultFS": "hdfs://x"}, s)
+
+	conf["hadoop-conf-loader"] = "env"
+	s, err = loadSettings(conf, getenv)
+	require.NoError(t, err)
+	require.Equal(t, "env", s.get("e"))
+	conf["hadoop-conf-loader"] = "option"
+	s, err = loadSettings(conf, getenv)
+	require.NoError(t, err)
+	require.Equal(t, "", s.get("d"))
+}
+
+func TestSettingsThatAreWrong(t *testing.T) {
+	none := func(string) string { return "" }
+	_, err := loadSettings(map[string]string{"hadoop-conf-dir": "/no/such/dir"}, none)
+	require.ErrorIs(t, err, errConfig)
+	require.ErrorContains(t, err, "/no/such/dir")
+	_, err = loadSettings(map[string]string{"hadoop-conf-loader": "some"}, none)
+	require.ErrorContains(t, err, "all, env or option")
+	dir := t.TempDir()
+	writeConf(t, dir, map[string]string{"core-site.xml": "<property>"})
+	_, err = loadSettings(map[string]string{"hadoop-conf-dir": dir}, none)
+	require.ErrorContains(t, err, "core-site.xml")
+	require.NoError(t, os.WriteFile(dir+"/core-site.xml", []byte(`<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="other.xml"/></configuration>`), 0o644))
+	_, err = loadSettings(map[string]string{"hadoop-conf-dir": dir}, none)
+	require.ErrorContains(t, err, "other.xml")
+}
+
+func TestExpand(t *testing.T) {
+	t.Setenv("PAIMON_TEST_X", "x")
+	t.Setenv("PAIMON_TEST_EMPTY", "")
+	u, err := user.Current()
+	require.NoError(t, err)
+	s := settings{"a": "1", "b": "${a}2", "c": "${b}-${b}", "loop": "${loop}", "x": "${y}", "y": "${x}", "name": "a", "nested": "${${name}}"}
+	for in, want := range map[string]string{
+		"plain": "plain", "${a}": "1", "${c}": "12-12", "${no}": "${no}", "${nested}": "1", "$a {a} $": "$a {a} $", "${": "${", "${}": "${}",
+		"${env.PAIMON_TEST_X}": "x", "${env.PAIMON_TEST_NO:-d}": "d", "${env.PAIMON_TEST_NO-d-e}": "d-e", "${env.PAIMON_TEST_EMPTY-d}": "",
+		"${env.PAIMON_TEST_EMPTY:-d}": "d", "${env.PAIMON_TEST_NO}": "${env.PAIMON_TEST_NO}", "${user.name}": u.Username,
+	} {
+		require.Equal(t, want, s.expand(in), in)
+	}
+	require.Contains(t, s.expand("${loop}"), "${") // ends
+	require.Contains(t, s.expand("${x}"), "${")
+}
+
+// TestExpandEnds whatever refers to whatever.
+func TestExpandEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.SampledFrom([]string{"${a}", "${b}", "${c}", "x", "${", "}", "$"})
+		gen := rapid.Custom(func(t *rapid.T) string {
+			v := ""
+			for range rapid.IntRange(0, 3).Draw(t, "parts") {
+				v += part.Draw(t, "part")
+			}
+			return v
+		})
+		s := settings{"a": gen.Draw(t, "a"), "b": gen.Draw(t, "b"), "c": gen.Draw(t, "c")}
+		_ = s.get("a")
+	})
+}
+
+func TestParseSize(t *testing.T) {
+	for in, want := range map[string]int64{"0": 0, "134217728": 1 << 27, "128m": 1 << 27, "1G": 1 << 30, "4 k": 4096} {
+		n, err := parseSize(in)
+		require.NoError(t, err, in)
+		require.Equal(t, want, n, in)
+	}
+	for _, in := range []string{"x", "-1", "1z", "9999999999g", "m"} {
+		_, err := parseSize(in)
+		require.Error(t, err, in)
+	}
+}
