@@ -56,15 +56,28 @@ func TestCallsOfTheService(t *testing.T) {
 		require.Equal(t, map[string]int{"list warehouse": 6, "stat snapshot": 5, "open snapshot": 2, "list schema": 1, "open schema": 1}, calls(time.Minute))
 
 		w.write("db.a", "d1", 0, 20, 5, false)
-		require.Equal(t, map[string]int{
-			"list warehouse": 6, "list schema": 2, "open schema": 2,
-			// 7 looks, more often after snapshots; what was the latest, 5 new ones and none behind; at the commit the latest and
-			// none behind; after it the one before, its own and none behind; at a thorough look the latest and none behind.
-			"stat snapshot": 7, "open snapshot": 7 + 2 + 3 + 2,
-			"open manifest": 5*2 + 1, // the deltas, and the list of the latest snapshot's base
-			"open data":     10 + 2, "create data": 2,
-			"stat schema": 1, "create manifest": 3, "publish snapshot": 1, "replace snapshot": 1,
-		}, calls(time.Minute))
+		n := calls(time.Minute)
+		// What two jobs bring back is one commit, or two when one of them comes late.
+		commits := n["publish snapshot"]
+		require.LessOrEqual(t, commits, 2)
+		require.Equal(t, []int{commits, 3 * commits, commits}, []int{n["replace snapshot"], n["create manifest"], n["stat schema"]})
+		require.Equal(t, []int{10 + 2, 2}, []int{n["open data"], n["create data"]})
+		// The deltas of the writer, and of the first of two commits of the service nothing, which it knows; the list of the latest
+		// snapshot's base.
+		require.LessOrEqual(t, n["open manifest"], 5*2+1)
+		// A look each 10 s, more often after snapshots, 2 of them thorough; what was the latest, 5 new ones and none behind; at
+		// a commit the latest and none behind; after it the one before, its own and none behind; at a thorough look the latest and
+		// none behind.
+		require.LessOrEqual(t, n["stat snapshot"]+n["list schema"], 11)
+		require.LessOrEqual(t, n["list schema"], 2)
+		require.LessOrEqual(t, n["open snapshot"], 7+2*(2+3)+2*2)
+		for _, known := range []string{
+			"publish snapshot", "replace snapshot", "create manifest", "stat schema", "open data", "create data", "open manifest",
+			"stat snapshot", "list schema", "open schema", "open snapshot",
+		} {
+			delete(n, known)
+		}
+		require.Equal(t, map[string]int{"list warehouse": 6}, n)
 		cancel()
 		require.NoError(t, <-ended)
 	})

@@ -43,6 +43,13 @@ func Unavailable(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrPermission) || errors.Is(err, ErrTransient)
 }
 
+// Passing tells whether an error of the storage is of a kind that passes by itself, or by what somebody does to the storage
+// (a failed node, a full disk), so that it is worth trying again, for long.
+func Passing(err error) bool {
+	err = Classify(err)
+	return (errors.Is(err, ErrTransient) || errors.Is(err, ErrFull)) && !errors.Is(err, ErrPermission)
+}
+
 type classified struct{ class, err error }
 
 func (c *classified) Error() string   { return c.err.Error() }

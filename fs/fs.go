@@ -57,6 +57,15 @@ type Info struct {
 	ModTime time.Time
 }
 
+// cleanUpTime bounds a clean-up. What it doesn't get to are orphans, which do no harm.
+const cleanUpTime = 10 * time.Second
+
+// CleanUp returns a context for the removal of files that nothing refers to: it goes on when ctx has ended, but not for long, so
+// that a storage that is away doesn't keep those who leave.
+func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+}
+
 // Errors that callers act on.
 var (
 	ErrExist    = iofs.ErrExist

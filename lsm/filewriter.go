@@ -31,6 +31,7 @@ type fileWriter struct {
 
 	rows, deletes  int64
 	minSeq, maxSeq int64
+	keptSeq        int64 // the greatest of rows that are no deletes
 	minKey, maxKey []byte
 }
 
@@ -64,9 +65,11 @@ func (w *fileWriter) write(kv *KeyValues) error {
 	for _, s := range kv.Seq {
 		w.minSeq, w.maxSeq = min(w.minSeq, s), max(w.maxSeq, s)
 	}
-	for _, k := range kv.Rows.Kinds {
+	for i, k := range kv.Rows.Kinds {
 		if k.IsRetract() {
 			w.deletes++
+		} else {
+			w.keptSeq = max(w.keptSeq, kv.Seq[i])
 		}
 	}
 	for i, k := range w.files.layout.keys {
@@ -100,7 +103,7 @@ func (w *fileWriter) close() (table.DataFile, error) {
 	w.open = false
 	f := table.DataFile{
 		Name: w.name, Size: sum.Bytes, RowCount: w.rows, DeleteRows: w.deletes,
-		MinKey: w.minKey, MaxKey: w.maxKey, MinSeq: w.minSeq, MaxSeq: w.maxSeq,
+		MinKey: w.minKey, MaxKey: w.maxKey, MinSeq: w.minSeq, MaxSeq: w.maxSeq, KeptSeq: w.keptSeq,
 		CreationMillis: localMillis(time.Now()), ExtraFiles: []string{}, FirstRowID: -1,
 	}
 	f.KeyStats, f.ValueStats, f.ValueStatsCols = w.set.stats.results(w.stats)
@@ -115,7 +118,9 @@ func (w *fileWriter) abort() {
 	if w.open {
 		_ = w.out.Abort() // what stays behind is removed below, or an orphan
 	}
-	_ = w.store.Remove(context.WithoutCancel(w.ctx), w.path) // after a failed Close the file may be there
+	ctx, cancel := fs.CleanUp(w.ctx)
+	defer cancel()
+	_ = w.store.Remove(ctx, w.path) // after a failed Close the file may be there
 }
 
 // localMillis returns the wall clock of this machine read as if it were UTC: the form of _CREATION_TIME.

@@ -157,7 +157,8 @@ func (r *Rewriter) Rewrite(ctx context.Context, partition []byte, bucket int32, 
 // Remove deletes the files that an increment made, because it won't be committed. Files that only changed their level stay.
 // What storage doesn't let go is an orphan, which a cleaner finds.
 func (r *Rewriter) Remove(ctx context.Context, partition []byte, bucket int32, inc table.CompactIncrement) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := fs.CleanUp(ctx)
+	defer cancel()
 	dir, err := r.table.BucketPath(partition, bucket)
 	if err != nil {
 		return // then nothing was made either

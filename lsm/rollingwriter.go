@@ -154,7 +154,8 @@ func (w *RollingWriter) Abort() {
 		w.file.abort()
 		w.file = nil
 	}
-	ctx := context.WithoutCancel(w.ctx)
+	ctx, cancel := fs.CleanUp(w.ctx)
+	defer cancel()
 	for i := range w.done {
 		_ = w.store.Remove(ctx, fs.Join(w.dir, w.done[i].Name)) // an orphan at worst
 	}

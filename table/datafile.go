@@ -38,6 +38,10 @@ type DataFile struct {
 	ExternalPath   string // empty: in the bucket's directory
 	FirstRowID     int64  // -1 when there is none (always so in primary-key tables)
 	WriteCols      []string
+
+	// KeptSeq is the greatest sequence number of a row that is not a delete. It is not stored: 0 for files that were not written
+	// by this process.
+	KeptSeq int64
 }
 
 // DataIncrement is what a flush adds: level-0 files and their changelog.

@@ -26,7 +26,7 @@ type SinkState struct {
 }
 
 // PendingCommit is a commit that was about to be made, with what tells later whether it was: sequence numbers of a bucket
-// only grow, so that the bucket has rows up to MaxSeq or none of the commit's.
+// only grow, so that the bucket has rows up to MaxSeq, or later ones, or none of the commit's.
 type PendingCommit struct {
 	Identifier int64  `json:"identifier"`
 	Position   string `json:"position"`
@@ -47,9 +47,12 @@ func (t *Table) NewPendingCommit(c *Committable, property string) (p *PendingCom
 		m := &c.Messages[i]
 		for k := range m.Data.New {
 			f := &m.Data.New[k]
-			lasting = keeps && f.DeleteRows == 0 // a compaction drops deletes
+			seq := f.MaxSeq
+			if lasting = keeps && f.KeptSeq > 0; lasting {
+				seq = f.KeptSeq // a compaction drops deletes
+			}
 			if p == nil || lasting {
-				p = &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: f.MaxSeq}
+				p = &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: seq}
 			}
 			if lasting {
 				return p, true

@@ -68,7 +68,7 @@ func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
 			tbl := newTable(t)
 			s, c := commitOf(t, tbl, "job", 1, 5, "a")
 			c.ID, c.Properties = 2, map[string]string{"pos": "b"}
-			c.Messages[0].Data.New[0].MaxSeq = 9
+			c.Messages[0].Data.New[0].MaxSeq, c.Messages[0].Data.New[0].KeptSeq = 9, 8
 			pending, lasting := tbl.NewPendingCommit(&c, "pos")
 			require.True(t, lasting)
 			require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "a", Pending: pending}))
@@ -108,18 +108,18 @@ func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
 
 // What may vanish from the bucket without a newer row of it doesn't tell for ever that a commit was made.
 func TestPendingCommitsThatDontLast(t *testing.T) {
-	lasting := func(o Options, deletes int64) bool {
+	lasting := func(o Options, kept int64) bool {
 		spec := Spec{Fields: []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}, {Name: "at", Type: row.Type{Root: row.Int, Nullable: true}}}, PrimaryKeys: []string{"id"}, Options: Options{"bucket": "1"}.With(o)}
 		tbl, err := Create(t.Context(), mem.New(), "/w/db.db/t", spec)
 		require.NoError(t, err)
-		c := Committable{ID: 3, Messages: []CommitMessage{{Data: DataIncrement{New: []DataFile{{MaxSeq: 7, DeleteRows: 1}, {MaxSeq: 5, DeleteRows: deletes}}}}}}
+		c := Committable{ID: 3, Messages: []CommitMessage{{Data: DataIncrement{New: []DataFile{{MaxSeq: 7}, {MaxSeq: 6, KeptSeq: kept}}}}}}
 		p, lasting := tbl.NewPendingCommit(&c, "pos")
 		require.Equal(t, map[bool]int64{true: 5, false: 7}[lasting], p.MaxSeq)
 		return lasting
 	}
-	require.True(t, lasting(nil, 0))
-	require.False(t, lasting(nil, 1))
-	require.False(t, lasting(Options{"merge-engine": "first-row"}, 0))
-	require.False(t, lasting(Options{"sequence.field": "at"}, 0))
-	require.False(t, lasting(Options{"record-level.expire-time": "1 d", "record-level.time-field": "at"}, 0))
+	require.True(t, lasting(nil, 5))
+	require.False(t, lasting(nil, 0), "all rows are deletes")
+	require.False(t, lasting(Options{"merge-engine": "first-row"}, 5))
+	require.False(t, lasting(Options{"sequence.field": "at"}, 5))
+	require.False(t, lasting(Options{"record-level.expire-time": "1 d", "record-level.time-field": "at"}, 5))
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -292,7 +293,8 @@ func (w *Writer) remove(messages []table.CommitMessage) {
 }
 
 func (w *Writer) removeFiles(partition []byte, bucket int32, inc table.DataIncrement) {
-	ctx := context.WithoutCancel(w.ctx)
+	ctx, cancel := fs.CleanUp(w.ctx)
+	defer cancel()
 	remove := func(s lsm.FileStore, files []table.DataFile) {
 		for i := range files {
 			if path, err := w.table.DataFilePath(partition, bucket, &files[i]); err == nil {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/paimon-go/paimon-go/cdc"
+	"github.com/paimon-go/paimon-go/cdc/mysql"
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer"
@@ -16,13 +18,17 @@ import (
 // metrics gathers what the job does, for /metrics and for the terminal.
 type metrics struct {
 	job      *job
-	writer   *writer.Writer
+	writer   atomic.Pointer[writer.Writer] // of this session, or of the last one
+	source   atomic.Pointer[mysql.Source]
+	outage   atomic.Pointer[outage] // nil: the storage works, as far as one knows
 	pipeline cdc.Metrics
 	started  time.Time
 
 	commitSeconds prometheus.Histogram
 	flushSeconds  prometheus.Histogram
 	retries       atomic.Int64
+	commits       atomic.Int64 // of all sessions
+	restarts      atomic.Int64
 	lastCommit    atomic.Int64 // Unix milliseconds
 	lastSnapshot  atomic.Int64
 	failed        atomic.Int64
@@ -50,6 +56,8 @@ func (m *metrics) listener() writer.Listener {
 			m.flushSeconds.Observe(c.Flush.Seconds())
 			m.commitSeconds.Observe(c.Duration.Seconds())
 			m.lastCommit.Store(time.Now().UnixMilli())
+			m.commits.Add(1)
+			m.worksAgain()
 			if c.Snapshot != nil {
 				m.lastSnapshot.Store(c.Snapshot.ID)
 			}
@@ -84,7 +92,7 @@ func (m *metrics) lag() time.Duration {
 // gauges are the values that are read when somebody asks.
 func (m *metrics) gauges() []cli.Value {
 	p := &m.pipeline
-	s := m.writer.Stats()
+	s := m.writer.Load().Stats()
 	snapshotting := 0.0
 	if p.Snapshotting.Load() {
 		snapshotting = 1
@@ -93,7 +101,13 @@ func (m *metrics) gauges() []cli.Value {
 	if at := m.lastCommit.Load(); at > 0 {
 		since = time.Since(time.UnixMilli(at)).Seconds()
 	}
+	failing := 0.0
+	if o := m.outage.Load(); o != nil {
+		failing = time.Since(o.since).Seconds()
+	}
 	return []cli.Value{
+		cli.Gauge("paimon_storage_failing_seconds", "How long the storage has failed, 0 while it works.", failing),
+		cli.Counter("paimon_storage_restarts_total", "Restarts from the last commit because the storage failed.", float64(m.restarts.Load())),
 		cli.Counter("paimon_source_rows_total", "Rows taken from the source.", float64(p.Rows.Load())),
 		cli.Counter("paimon_source_snapshot_rows_total", "Of them, rows of the initial read.", float64(p.SnapshotRows.Load())),
 		cli.Counter("paimon_source_schema_changes_total", "Schema changes applied.", float64(p.SchemaChanges.Load())),
@@ -136,8 +150,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), k)
 		}
 	}
-	byName("paimon_source_ignored_events_total", "Events of the log that are without effect on the table.", "type", m.job.src.IgnoredEvents())
-	v := m.job.src.Values()
+	byName("paimon_source_ignored_events_total", "Events of the log that are without effect on the table.", "type", m.source.Load().IgnoredEvents())
+	v := m.source.Load().Values()
 	byName("paimon_source_policy_values_total", "Values that became something else by a policy.", "policy",
 		map[string]int64{"zero-date": v.ZeroDates, "invalid-chars": v.InvalidChars, "time-out-of-range": v.TimesChanged})
 	m.commitSeconds.Collect(ch)
@@ -146,7 +160,10 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 
 // ready tells why the job is not in the log yet, or can't commit.
 func (m *metrics) ready() error {
-	if err := m.writer.Err(); err != nil {
+	if o := m.outage.Load(); o != nil {
+		return fmt.Errorf("the storage fails: %w", o.err)
+	}
+	if err := m.writer.Load().Err(); err != nil {
 		return err
 	}
 	if m.pipeline.Snapshotting.Load() {

@@ -17,12 +17,15 @@ func (m *metrics) line() func() string {
 
 // show is one line, given the rows of the last second.
 func (m *metrics) show(perSecond int64) string {
-	s := m.writer.Stats()
+	s := m.writer.Load().Stats()
+	if o := m.outage.Load(); o != nil {
+		return fmt.Sprintf("the storage has failed for %s, trying again; snapshot %d", time.Since(o.since).Round(time.Second), m.lastSnapshot.Load())
+	}
 	buffer := fmt.Sprintf("buffer %d/%d MiB", s.BufferBytes>>20, s.BufferLimit>>20)
 	if !m.pipeline.Snapshotting.Load() {
 		return fmt.Sprintf("log: lag %s, %d rows/s, snapshot %d, %s", m.lag().Round(time.Second), perSecond, m.lastSnapshot.Load(), buffer)
 	}
-	rows, total := m.pipeline.SnapshotRows.Load(), m.job.src.Table().RowsEstimate
+	rows, total := m.pipeline.SnapshotRows.Load(), m.source.Load().Table().RowsEstimate
 	bar, eta := "", ""
 	if total > 0 {
 		share := min(1, float64(rows)/float64(total))

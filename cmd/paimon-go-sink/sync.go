@@ -20,7 +20,7 @@ import (
 	"github.com/paimon-go/paimon-go/fs"
 	_ "github.com/paimon-go/paimon-go/fs/hdfs"
 	_ "github.com/paimon-go/paimon-go/fs/local" // the file system of plain paths
-	_ "github.com/paimon-go/paimon-go/fs/s3"
+	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer"
 )
@@ -44,7 +44,9 @@ type job struct {
 
 	fsys   fs.FileSystem
 	path   string
-	table  *table.Table
+	opened bool // a session got to streaming
+
+	table  *table.Table // what follows is the session's
 	src    *mysql.Source
 	state  *table.SinkState // where to go on, nil at a first start
 	resume writer.Resume
@@ -92,6 +94,9 @@ func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w := s3.JavaWriterWarning(warehouse, catalog); w != "" {
+		log.Warn(w)
+	}
 	j.fsys, j.path = fsys, table.TablePath(warehouse, args.Database, args.Table)
 	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
 	j.source.LowerNames = j.lower
@@ -133,8 +138,8 @@ func commitUser(o table.Options, cfg *mysql.Config) string {
 	return user
 }
 
-// run opens everything, streams until the source ends or a stop is asked for, and closes everything.
-func (j *job) run(ctx context.Context, e *environment) (err error) {
+// run serves the endpoint and runs sessions, over outages of the storage.
+func (j *job) run(ctx context.Context, e *environment) error {
 	started := time.Now()
 	port, err := cli.Listen(j.args.Listen)
 	if err != nil {
@@ -143,6 +148,29 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	if port != nil {
 		defer port.Close() // also closed by the endpoint, once that is started
 	}
+	m := newMetrics(j)
+	var endpoint *cli.Endpoint
+	var show *cli.Progress
+	err = j.overOutages(ctx, e.stop, m, func(ctx context.Context) error {
+		return j.session(ctx, e, m, func() {
+			if !j.opened {
+				endpoint, show = cli.Serve(port, m, m.ready, j.log), cli.StartProgress(e.stderr, m.line())
+				j.opened = true
+			}
+			j.log.Info("started", "table", j.path, "source", j.source.Database+"."+j.source.Table, "commit_interval", j.args.CommitInterval, "ms", time.Since(started).Milliseconds())
+		})
+	})
+	err = errors.Join(err, show.Close(), endpoint.Close())
+	if err == nil {
+		j.log.Info("ended", "rows", m.pipeline.Rows.Load(), "checkpoints", m.pipeline.Checkpoints.Load(), "seconds", int(time.Since(started).Seconds()))
+	}
+	return err
+}
+
+// session opens everything, streams until the source ends or a stop is asked for, and closes everything. opened is called when it
+// is about to stream.
+func (j *job) session(ctx context.Context, e *environment, metrics *metrics, opened func()) (err error) {
+	j.table, j.state, j.resume, j.saved, j.unsaved = nil, nil, writer.Resume{}, table.SinkState{}, false
 	if err := j.openTable(ctx); err != nil {
 		return err
 	}
@@ -167,7 +195,6 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 			return err
 		}
 	}
-	metrics := newMetrics(j)
 	metrics.lastSnapshot.Store(j.resume.SnapshotID)
 	t, err := table.Open(ctx, j.fsys, j.path, nil)
 	if err != nil {
@@ -184,19 +211,18 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics.writer = w
+	metrics.writer.Store(w)
+	metrics.source.Store(j.src)
 	metrics.backlog.trigger = t.Options().Int(table.KeyNumSortedRunCompactionTrigger)
 	defer j.background(ctx, func(ctx context.Context) { j.watchBacklog(ctx, t, &metrics.backlog) })()
-	serve := cli.Serve(port, metrics, metrics.ready, j.log)
-	defer func() { err = errors.Join(err, serve.Close()) }()
-	show := cli.StartProgress(e.stderr, metrics.line())
 	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
 		Always:     t.Options().Bool(table.KeyCommitForceCreateSnapshot),
 		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: j.savePosition, Log: j.log, Metrics: &metrics.pipeline})
-	j.log.Info("started", "table", j.path, "source", j.source.Database+"."+j.source.Table, "commit_interval", j.args.CommitInterval, "ms", time.Since(started).Milliseconds())
-	err = p.Run(ctx, e.stop)
-	err = errors.Join(err, show.Close())
-	if err != nil {
+	opened()
+	if metrics.outage.Load() != nil && j.state != nil && j.writeState(ctx, j.saved) { // there may be no commit for long
+		metrics.worksAgain()
+	}
+	if err := p.Run(ctx, e.stop); err != nil {
 		// What is not committed is read again at the next start: the writer need not wait for it.
 		cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		cancel()
@@ -209,7 +235,6 @@ func (j *job) run(ctx context.Context, e *environment) (err error) {
 	if j.unsaved {
 		j.writeState(ctx, j.saved)
 	}
-	j.log.Info("ended", "rows", metrics.pipeline.Rows.Load(), "checkpoints", metrics.pipeline.Checkpoints.Load(), "seconds", int(time.Since(started).Seconds()))
 	return nil
 }
 

@@ -48,7 +48,7 @@ func Wraps(targets ...error) func(error) bool {
 
 // StorageFailed tells errors of the storage, or of a commit that ran out of its tries.
 func StorageFailed(err error) bool {
-	return fs.Unavailable(err) || noPath(err) || Wraps(fs.ErrNotExist, fs.ErrTransient, table.ErrUnknownOutcome, table.ErrConflict)(err)
+	return fs.Unavailable(err) || noPath(err) || Wraps(ErrNotInTime, fs.ErrNotExist, fs.ErrTransient, table.ErrUnknownOutcome, table.ErrConflict)(err)
 }
 
 // noPath reports that the warehouse's path can't be one: a file stands where a directory should be, say.
