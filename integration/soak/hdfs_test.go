@@ -80,7 +80,7 @@ func fakeConf(t *testing.T, real, fake string) {
 func hdfsStorage(t *testing.T, strike func(f Fault) (func() error, error), kinds []Kind, real, fake, realURI, fakeURI string) *storage {
 	s := &storage{warehouse: fakeURI + "/warehouse", conf: []string{"hadoop-conf-dir=" + fake}, directWarehouse: realURI + "/warehouse",
 		directConf: []string{"hadoop-conf-dir=" + real}, kinds: kinds, strike: strike}
-	direct, err := fs.For(t.Context(), s.directWarehouse, map[string]string{"hadoop-conf-dir": real})
+	direct, err := fs.For(t.Context(), s.directWarehouse, pairs(s.directConf))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if c, ok := direct.(io.Closer); ok {

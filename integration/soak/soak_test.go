@@ -93,8 +93,8 @@ func TestSoak(t *testing.T) {
 	s.play(schedule)
 	s.requireNoFailure()
 	s.drain()
-	s.verify()
 	s.report()
+	s.verify()
 }
 
 func (s *stage) requireNoFailure() {

@@ -4,6 +4,7 @@ package soak
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,7 +37,19 @@ func openStorage(t *testing.T, o options) *storage {
 		return openHDFS(t, o)
 	case "ha":
 		return openHA(t, o)
+	case "s3":
+		return openS3(t, o)
 	}
 	require.Fail(t, "WAREHOUSE="+o.warehouse+" is not one of local, hdfs, ha, s3")
 	return nil
+}
+
+// pairs are the settings k=v as a map.
+func pairs(conf []string) map[string]string {
+	m := map[string]string{}
+	for _, c := range conf {
+		k, v, _ := strings.Cut(c, "=")
+		m[k] = v
+	}
+	return m
 }
