@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -20,6 +21,8 @@ import (
 )
 
 var version = "dev"
+
+const stopWithin = 12 * time.Second
 
 // arguments are all commands. Names are written with dashes here; underscores are taken as well.
 type arguments struct {
@@ -38,7 +41,8 @@ type arguments struct {
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run parses the arguments, runs the command and returns the exit code. A first SIGTERM or SIGINT asks for an end in good order,
-// which takes at most ten seconds, a second one ends at once; both are always safe.
+// which takes at most ten seconds, or stopWithin when a call of the storage hangs; a second one ends at once. Both are always
+// safe.
 func run(args []string, stdout, stderr io.Writer) int {
 	a := &arguments{}
 	k, err := cli.Program{
@@ -50,22 +54,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	signals := cli.WatchSignals()
 	defer signals.Close()
-	ctx, cancel := context.WithCancel(signals.Ctx)
-	defer cancel()
 	release := make(chan struct{})
 	defer close(release)
 	go func() {
 		select {
 		case <-signals.Stop:
-			cancel()
 			signal.Reset(syscall.SIGTERM, os.Interrupt) // the next one kills the process
 		case <-release:
 		}
 	}()
-	k.BindTo(ctx, (*context.Context)(nil))
-	err = k.Run(&environment{stdout: stdout, stderr: stderr, log: a.Logger(stderr)})
-	if err != nil && ctx.Err() != nil { // a service ends without one
-		err = fmt.Errorf("%w: %w", cli.ErrStopped, err)
-	}
-	return report(stderr, err)
+	return report(stderr, signals.Within(0, stopWithin, func(ctx context.Context) error {
+		k.BindTo(ctx, (*context.Context)(nil))
+		err := k.Run(&environment{stdout: stdout, stderr: stderr, log: a.Logger(stderr)})
+		if err != nil && ctx.Err() != nil { // a service ends without one
+			err = fmt.Errorf("%w: %w", cli.ErrStopped, err)
+		}
+		return err
+	}))
 }
