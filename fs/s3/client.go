@@ -25,7 +25,7 @@ import (
 func New(ctx context.Context, cfg Config) (*FS, error) {
 	cfg = cfg.withDefaults()
 	f := &FS{cfg: cfg, uploads: make(chan struct{}, cfg.Uploads), clock: wallClock, checks: map[string]*check{}, cache: newCache(cfg.ReadCache)}
-	f.parts.New = func() any { b := make([]byte, 0, cfg.PartSize); return &b }
+	f.parts.New = func() any { b := make([]byte, 0, f.cfg.PartSize); return &b }
 	ac, err := loadAWS(ctx, cfg)
 	if err != nil {
 		return nil, err

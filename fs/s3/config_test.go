@@ -1,6 +1,12 @@
 package s3
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,6 +96,40 @@ func TestNoCredentialsAreToldAtOnce(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
 	_, err = Open(t.Context(), "s3://b/wh", nil)
 	require.NoError(t, err)
+}
+
+// A role taken on with a token of a file, whose credentials are renewed when the store calls them expired.
+func TestWebIdentity(t *testing.T) {
+	var asked atomic.Int32
+	sts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("Action") != "AssumeRoleWithWebIdentity" || r.FormValue("WebIdentityToken") != "the token" || r.FormValue("RoleArn") != "arn:aws:iam::1:role/r" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>key%d</AccessKeyId>`+
+			`<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials>`+
+			`</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, asked.Add(1))
+	}))
+	defer sts.Close()
+	t.Setenv("AWS_ENDPOINT_URL_STS", sts.URL)
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("the token"), 0o600))
+	f := newFake(t)
+	fsys := f.open(t, func(c *Config) {
+		c.AccessKey, c.SecretKey = "", ""
+		c.RoleARN, c.WebIdentityTokenFile = "arn:aws:iam::1:role/r", token
+	})
+	hurried(fsys)
+	f.on("PUT f", 1, answer(400, "ExpiredToken"))
+	var key string
+	f.on("PUT f", 1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		key = r.Header.Get("Authorization")
+		next.ServeHTTP(w, r)
+	})
+	require.NoError(t, fsys.Replace(t.Context(), "s3://wh/f", nil))
+	require.EqualValues(t, 2, asked.Load())
+	require.Contains(t, key, "Credential=key2/")
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestJavaWriterWarning(t *testing.T) {

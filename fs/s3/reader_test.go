@@ -108,9 +108,9 @@ func TestSmallFilesAreReadWithOneRequest(t *testing.T) {
 
 // Windows of columns, as the Parquet reader asks for them: in few requests, and not many more with little memory.
 func TestWindowsOfColumnsAreReadAhead(t *testing.T) {
-	const column, columns, window = 2 << 20, 8, 64 << 10
+	const column, columns, window = 1 << 20, 6, 64 << 10
 	data := noise(column * columns)
-	for memory, most := range map[int64]int{16 << 20: 60, 1 << 20: 2 * column * columns / window} {
+	for memory, most := range map[int64]int{16 << 20: 40, 1 << 20: 2 * column * columns / window} {
 		f := newFake(t)
 		fsys := f.open(t, func(c *Config) { c.ReadCache = memory })
 		fstest.Write(t, fsys, "s3://wh/data", data)

@@ -61,11 +61,8 @@ func (w *writer) Write(b []byte) (int, error) {
 	}
 	n := 0
 	for len(b) > 0 {
-		if w.buf == nil && w.next > 0 {
-			w.buf = *w.f.parts.Get().(*[]byte)
-		}
 		m := min(len(b), int(w.f.cfg.PartSize)-len(w.buf))
-		w.buf = append(w.buf, b[:m]...)
+		w.buf = append(w.room(m), b[:m]...)
 		b, n = b[m:], n+m
 		if len(w.buf) == int(w.f.cfg.PartSize) {
 			if err := w.send(); err != nil {
@@ -75,6 +72,26 @@ func (w *writer) Write(b []byte) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// room returns the part at hand with room for n bytes. Small files keep small buffers; others have one of a whole part,
+// which is used again.
+func (w *writer) room(n int) []byte {
+	need := len(w.buf) + n
+	if need <= cap(w.buf) || w.next == 0 && need <= smallBuffer {
+		return w.buf
+	}
+	return append(*w.f.parts.Get().(*[]byte), w.buf...)
+}
+
+const smallBuffer = 256 << 10
+
+// free takes back a buffer.
+func (f *FS) free(b []byte) {
+	if cap(b) == int(f.cfg.PartSize) {
+		b = b[:0]
+		f.parts.Put(&b)
+	}
 }
 
 func (w *writer) failure() error {
@@ -116,10 +133,7 @@ func (w *writer) send() error {
 		if err := w.upload(num, data); err != nil {
 			w.fail(err)
 		}
-		if cap(data) == int(w.f.cfg.PartSize) {
-			data = data[:0]
-			w.f.parts.Put(&data)
-		}
+		w.f.free(data)
 	})
 	return nil
 }
@@ -186,6 +200,7 @@ func (w *writer) Close() error {
 // whole puts a file of less than a part in one request.
 func (w *writer) whole() error {
 	won, err := w.f.putNew(w.parent, "writing", w.o, w.buf)
+	w.f.free(w.buf)
 	w.buf = nil
 	if err == nil && !won {
 		return w.taken()
@@ -253,6 +268,7 @@ func (w *writer) Abort() error {
 		return nil
 	}
 	w.done = true
+	w.f.free(w.buf)
 	w.buf = nil
 	w.cancel(context.Canceled)
 	w.wg.Wait()

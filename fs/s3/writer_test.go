@@ -16,7 +16,14 @@ import (
 	"github.com/paimon-go/paimon-go/fs/fstest"
 )
 
-func small(c *Config) { c.PartSize = minPart }
+const part = 100_000 // smaller than a real store allows
+
+func smallParts(f *fake, t *testing.T, change ...func(*Config)) *FS {
+	t.Helper()
+	fsys := f.open(t, change...)
+	fsys.cfg.PartSize = part
+	return fsys
+}
 
 // unfinished tells how many uploads the store has that are neither complete nor aborted.
 func unfinished(t *testing.T, fsys *FS) int {
@@ -30,13 +37,13 @@ func unfinished(t *testing.T, fsys *FS) int {
 }
 
 func TestFilesOfManyPartsOutlastFaults(t *testing.T) {
-	data := noise(3*minPart + 100)
+	data := noise(3*part + 100)
 	for name, fault := range map[string]func(http.ResponseWriter, *http.Request, http.Handler){
 		"answers lost": lose, "requests lost": drop, "slow down": answer(503, "SlowDown"), "internal error": answer(500, "InternalError"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			fsys := f.open(t, small)
+			fsys := smallParts(f, t)
 			fsys.clock.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 			f.on("POST uploads", 1, fault)
 			f.on("PUT partNumber=2", 2, fault)
@@ -51,9 +58,9 @@ func TestFilesOfManyPartsOutlastFaults(t *testing.T) {
 
 func TestWritersOfOneNameHaveOneWinner(t *testing.T) {
 	f := newFake(t)
-	fsys := f.open(t, small)
+	fsys := smallParts(f, t)
 	fstest.Write(t, fsys, "s3://wh/f", []byte("first"))
-	for _, size := range []int{10, minPart + 10} {
+	for _, size := range []int{10, part + 10} {
 		f.on("POST uploadId", 1, answer(412, "PreconditionFailed")) // which gofakes3 doesn't say itself
 		w, err := fsys.Create(t.Context(), "s3://wh/f")
 		require.NoError(t, err)
@@ -81,14 +88,14 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			fsys := f.open(t, small)
+			fsys := smallParts(f, t)
 			hurriedSafely(fsys)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			fail(f, cancel)
 			w, err := fsys.Create(ctx, "s3://wh/f")
 			require.NoError(t, err)
-			_, werr := w.Write(noise(5 * minPart))
+			_, werr := w.Write(noise(5 * part))
 			cerr := w.Close()
 			require.Error(t, cerr, "write: %v", werr)
 			require.NoError(t, w.Abort())
@@ -112,7 +119,7 @@ func hurriedSafely(fsys *FS) {
 
 func TestAbortEndsWhatIsOnItsWay(t *testing.T) {
 	f := newFake(t)
-	fsys := f.open(t, small)
+	fsys := smallParts(f, t)
 	started := make(chan struct{})
 	f.on("PUT partNumber=1", 1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		close(started)
@@ -120,7 +127,7 @@ func TestAbortEndsWhatIsOnItsWay(t *testing.T) {
 	})
 	w, err := fsys.Create(t.Context(), "s3://wh/f")
 	require.NoError(t, err)
-	_, err = w.Write(noise(minPart + 1))
+	_, err = w.Write(noise(part + 1))
 	require.NoError(t, err)
 	<-started
 	require.NoError(t, w.Abort())
@@ -132,7 +139,7 @@ func TestAbortEndsWhatIsOnItsWay(t *testing.T) {
 
 func TestPartsOnTheirWayAreBounded(t *testing.T) {
 	f := newFake(t)
-	fsys := f.open(t, small, func(c *Config) { c.Uploads = 2 })
+	fsys := smallParts(f, t, func(c *Config) { c.Uploads = 2 })
 	var now, most atomic.Int32
 	f.on("PUT partNumber", -1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		n := now.Add(1)
@@ -141,7 +148,7 @@ func TestPartsOnTheirWayAreBounded(t *testing.T) {
 		next.ServeHTTP(w, r)
 		now.Add(-1)
 	})
-	data := noise(5*minPart + 1)
+	data := noise(5*part + 1)
 	var writers []fs.Writer
 	for _, name := range []string{"a", "b", "c"} {
 		w, err := fsys.Create(t.Context(), "s3://wh/"+name)
@@ -161,7 +168,7 @@ func TestPartsOnTheirWayAreBounded(t *testing.T) {
 
 func TestEncryptionIsAskedFor(t *testing.T) {
 	f := newFake(t)
-	fsys := f.open(t, small, func(c *Config) { c.Encryption, c.KMSKey = "aws:kms", "key-1" })
+	fsys := smallParts(f, t, func(c *Config) { c.Encryption, c.KMSKey = "aws:kms", "key-1" })
 	var seen atomic.Int32
 	look := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Header.Get("X-Amz-Server-Side-Encryption") == "aws:kms" && r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id") == "key-1" {
@@ -172,6 +179,6 @@ func TestEncryptionIsAskedFor(t *testing.T) {
 	f.on("PUT small", -1, look)
 	f.on("POST uploads", -1, look)
 	fstest.Write(t, fsys, "s3://wh/small", nil)
-	fstest.Write(t, fsys, "s3://wh/large", noise(minPart))
+	fstest.Write(t, fsys, "s3://wh/large", noise(part))
 	require.EqualValues(t, 2, seen.Load())
 }
