@@ -53,7 +53,7 @@ func openHA(t *testing.T, o options) *storage {
 	h.name = []*testkit.Proxy{hdfsProxy(t, hdfsBase), hdfsProxy(t, hdfsBase+1), hdfsProxy(t, hdfsBase+2), hdfsProxy(t, hdfsBase+3)}
 	real, fake := filepath.Join(h.dir, "conf"), filepath.Join(o.dir, "conf")
 	fakeConf(t, real, fake)
-	return hdfsStorage(t, h.strike, HAKinds, real, fake, "hdfs://ns1", "hdfs://ns1")
+	return hdfsStorage(t, h.strike, HAKinds, real, fake, "hdfs://ns1", "hdfs://ns1", hdfsBase+2, hdfsBase+3)
 }
 
 // control asks the cluster for a fault.

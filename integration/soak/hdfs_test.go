@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,7 +54,7 @@ func openHDFS(t *testing.T, o options) *storage {
 	h.proxyDatanodes(t)
 	real, fake := filepath.Join(h.dir, "conf"), filepath.Join(o.dir, "conf")
 	fakeConf(t, real, fake)
-	return hdfsStorage(t, h.strike, HDFSKinds, real, fake, fmt.Sprintf("hdfs://%s:%d", hdfsReal, hdfsBase), fmt.Sprintf("hdfs://%s:%d", hdfsFake, hdfsBase))
+	return hdfsStorage(t, h.strike, HDFSKinds, real, fake, fmt.Sprintf("hdfs://%s:%d", hdfsReal, hdfsBase), fmt.Sprintf("hdfs://%s:%d", hdfsFake, hdfsBase), hdfsBase+1)
 }
 
 func (h *hdfs) proxyDatanodes(t *testing.T) {
@@ -77,9 +78,12 @@ func fakeConf(t *testing.T, real, fake string) {
 	}
 }
 
-func hdfsStorage(t *testing.T, strike func(f Fault) (func() error, error), kinds []Kind, real, fake, realURI, fakeURI string) *storage {
+func hdfsStorage(t *testing.T, strike func(f Fault) (func() error, error), kinds []Kind, real, fake, realURI, fakeURI string, httpPorts ...int) *storage {
 	s := &storage{warehouse: fakeURI + "/warehouse", conf: []string{"hadoop-conf-dir=" + fake}, directWarehouse: realURI + "/warehouse",
-		directConf: []string{"hadoop-conf-dir=" + real}, kinds: kinds, strike: strike}
+		directConf: []string{"hadoop-conf-dir=" + real}, kinds: kinds, strike: strike,
+		age: func(path string, then time.Time) error {
+			return ageHDFS(httpPorts, strings.TrimPrefix(path, realURI), then)
+		}}
 	direct, err := fs.For(t.Context(), s.directWarehouse, pairs(s.directConf))
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -89,6 +93,28 @@ func hdfsStorage(t *testing.T, strike func(f Fault) (func() error, error), kinds
 	})
 	s.direct = direct
 	return s
+}
+
+// ageHDFS sets a file's times, by WebHDFS at the active namenode.
+func ageHDFS(httpPorts []int, path string, then time.Time) error {
+	var errs []error
+	for _, port := range httpPorts {
+		r, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s:%d/webhdfs/v1%s?op=SETTIMES&modificationtime=%d&accesstime=-1&user.name=root",
+			hdfsReal, port, (&url.URL{Path: path}).EscapedPath(), then.UnixMilli()), nil)
+		if err != nil {
+			return err
+		}
+		a, err := http.DefaultClient.Do(r)
+		if err == nil {
+			_ = a.Body.Close()
+			if a.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = errors.New(a.Status)
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("aging %s: %w", path, errors.Join(errs...))
 }
 
 // process sends a signal to one of the cluster's processes; gone: it waits for its end.

@@ -25,6 +25,7 @@ type options struct {
 	keep      bool          // also after success
 }
 
+// readOptions has defaults for CI: a minute in which MySQL, sinks, compactor, namenode and a datanode are killed and answers lost.
 func readOptions(t *testing.T) options {
 	text := func(name, otherwise string) string {
 		if v := os.Getenv("PAIMON_GO_SOAK_" + name); v != "" {
@@ -42,8 +43,8 @@ func readOptions(t *testing.T) options {
 		require.NoError(t, err, name)
 		return n
 	}
-	o := options{seed: uint64(number("SEED", "1")), duration: duration("DURATION", "45s"), every: duration("FAULT_EVERY", "5s"),
-		warehouse: text("WAREHOUSE", "local"), keys: number("KEYS", "10000"), rate: number("RATE", "10"), tick: duration("TICK", "2s"),
+	o := options{seed: uint64(number("SEED", "500")), duration: duration("DURATION", "50s"), every: duration("FAULT_EVERY", "5s"),
+		warehouse: text("WAREHOUSE", "hdfs"), keys: number("KEYS", "10000"), rate: number("RATE", "10"), tick: duration("TICK", "2s"),
 		patience: duration("PATIENCE", "150s"), dir: text("DIR", ""), keep: text("KEEP", "") != ""}
 	if o.dir == "" {
 		var err error

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -42,7 +43,10 @@ func openS3(t *testing.T, o options) *storage {
 		return []string{"s3.endpoint=http://" + addr, "s3.access-key=test", "s3.secret-key=testsecret", "s3.path.style.access=true",
 			"fs.s3a.endpoint.region=us-east-1", "fs.s3a.directory.marker.retention=keep"}
 	}
-	s := &storage{warehouse: "s3://soak/warehouse", conf: conf(proxy.Addr), directWarehouse: "s3://soak/warehouse", directConf: conf(addr), kinds: S3Kinds}
+	s := &storage{warehouse: "s3://soak/warehouse", conf: conf(proxy.Addr), directWarehouse: "s3://soak/warehouse", directConf: conf(addr), kinds: S3Kinds,
+		age: func(path string, then time.Time) error {
+			return ageLocal(filepath.Join(dir, "buckets", strings.TrimPrefix(path, "s3://")), then)
+		}}
 	s.direct, err = fs.For(t.Context(), s.directWarehouse, pairs(s.directConf))
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -3,9 +3,11 @@
 package soak
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +25,8 @@ type storage struct {
 	directWarehouse string
 	directConf      []string
 	directEnv       []string
+	// age makes a file look as if it were of some time, to the judges.
+	age func(path string, then time.Time) error
 	// kinds are the faults that strike can make. mend ends one, also one that happened at once and takes its time to mend itself.
 	kinds  []Kind
 	strike func(f Fault) (mend func() error, err error)
@@ -32,7 +36,7 @@ func openStorage(t *testing.T, o options) *storage {
 	switch o.warehouse {
 	case "local":
 		w := filepath.Join(o.dir, "warehouse")
-		return &storage{warehouse: w, direct: local.FS{}, directWarehouse: w}
+		return &storage{warehouse: w, direct: local.FS{}, directWarehouse: w, age: ageLocal}
 	case "hdfs":
 		return openHDFS(t, o)
 	case "ha":
@@ -42,6 +46,10 @@ func openStorage(t *testing.T, o options) *storage {
 	}
 	require.Fail(t, "WAREHOUSE="+o.warehouse+" is not one of local, hdfs, ha, s3")
 	return nil
+}
+
+func ageLocal(path string, then time.Time) error {
+	return os.Chtimes(strings.TrimPrefix(path, "file://"), then, then)
 }
 
 // pairs are the settings k=v as a map.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sort"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ func (s *stage) verify() {
 		s.timed("rows of " + x.Name)
 		s.verifyFiles(x)
 		s.timed("files of " + x.Name)
+		s.clean(x)
 		if x.Changelog {
 			s.verifyChanges(x, rows)
 		}
@@ -100,6 +102,26 @@ func (s *stage) verifyFiles(x *Table) {
 	s.requireOnlyOrphans("java's check", x, lines)
 }
 
+// clean removes what killed processes left, as if it were old, and requires that nothing at all is found then.
+func (s *stage) clean(x *Table) {
+	lines, err := s.run("paimon-go", append([]string{"check", "--json", "--fast", "--deep"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err)
+	left := 0
+	for _, l := range lines {
+		var p struct{ Severity, At string }
+		require.NoError(s.t, json.Unmarshal([]byte(l), &p), l)
+		if p.Severity == "orphan" {
+			left++
+			require.NoError(s.t, s.store.age(p.At, time.Now().Add(-48*time.Hour)), l)
+		}
+	}
+	_, err = s.run("paimon-go-compact", append([]string{"remove_orphan_files"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err)
+	lines, err = s.run("paimon-go", append([]string{"check", "--json", "--strict", "--deep"}, s.at(x.Name)...)...)
+	require.NoError(s.t, err, strings.Join(lines, "\n"))
+	s.timed(fmt.Sprintf("%d files of %s that killed processes left, removed", left, x.Name))
+}
+
 // requireOnlyOrphans requires that a check found no error and no warning.
 func (s *stage) requireOnlyOrphans(who string, x *Table, lines []string) {
 	orphans := 0
@@ -107,6 +129,7 @@ func (s *stage) requireOnlyOrphans(who string, x *Table, lines []string) {
 		var p struct{ Severity, Check, At, Msg string }
 		require.NoError(s.t, json.Unmarshal([]byte(l), &p), l)
 		switch {
+		case strings.HasPrefix(p.At, "paimon-go/"): // the sink's state, which Java does not know
 		case p.Severity == "orphan", p.Check == "snapshot-dir" && strings.HasPrefix(p.At, ".") && strings.HasSuffix(p.At, ".tmp"): // what was to be renamed
 			orphans++
 		case p.Severity == "error", p.Severity == "warn":
@@ -127,13 +150,15 @@ func (s *stage) verifyChanges(x *Table, rows []string) {
 	}
 	require.NoError(s.t, json.Unmarshal([]byte(strings.Join(lines, "\n")), &schema))
 	require.NotEmpty(s.t, schema.PrimaryKeys)
-	lines, err = s.run("paimon-go", append([]string{"changelog", "--json"}, s.at(x.Name)...)...)
+	ours, err := s.run("paimon-go", append([]string{"changelog", "--json"}, s.at(x.Name)...)...)
 	require.NoError(s.t, err)
-	s.save(x.Name+".changes", lines)
-	ours := testkit.ParseChanges(s.t, lines, schema.PrimaryKeys)
-	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go", rows, testkit.Replayed(s.t, ours))
-	lines, err = s.java(testkit.JavaVersions[0], "changelog", x)
+	s.save(x.Name+".changes", ours)
+	replayed := testkit.Replayed(s.t, testkit.ParseChanges(s.t, ours, schema.PrimaryKeys))
+	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go", rows, replayed)
+	java, err := s.java(testkit.JavaVersions[0], "changelog", x)
 	require.NoError(s.t, err)
-	testkit.RequireSameChanges(s.t, testkit.ParseChanges(s.t, lines, schema.PrimaryKeys), ours)
+	sort.Strings(ours)
+	sort.Strings(java)
+	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go, where Java", java, ours)
 	s.timed(fmt.Sprintf("%d changes of %s", len(ours), x.Name))
 }
