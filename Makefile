@@ -21,8 +21,8 @@ unit: ## tests that need nothing but Go
 integration: build ## tests on real MySQL, MariaDB, Java Paimon and pypaimon
 	integration/run.sh
 
-# make soak DURATION=30m SEED=2 FAULT_EVERY=10s WAREHOUSE=local|hdfs|ha|s3; also RATE= (transactions a second), KEYS=, TICK=, PATIENCE=, DIR=, KEEP=1.
-SOAK = SEED DURATION FAULT_EVERY WAREHOUSE RATE KEYS TICK PATIENCE DIR KEEP
+# make soak DURATION=30m SEED=2 FAULT_EVERY=10s WAREHOUSE=local|hdfs|ha|s3; also RATE= (transactions a second), KEYS=, TICK=, PATIENCE=, DIR=, KEEP=1, INSTANCE=1 for a run beside another.
+SOAK = SEED DURATION FAULT_EVERY WAREHOUSE RATE KEYS TICK PATIENCE DIR KEEP INSTANCE
 soak: ## real programs under random faults until DURATION is over, then compare; a SEED replays
 	@PAIMON_GO_MYSQL_ADDR=unused PAIMON_GO_MARIADB_ADDR=unused integration/setup.sh
 	@home="$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}"; \

@@ -5,7 +5,8 @@
 #   mysql    port 34306  MySQL 9.7 (Debian sid's mysql-server-core in a debootstrap chroot), GTID on, row metadata FULL
 #   replica  port 34307  a second MySQL of the same kind that replicates from the first by GTID and logs what it applies
 #   bench    port 34356  a MySQL of the first kind for benchmarks, so that nothing else is in its log
-#   soak     port 34308  a MySQL like the first that nobody else uses, for integration/soak, which kills it
+#   soak     port 34320  a MySQL like the first that nobody else uses, for integration/soak, which kills it; soak1, soak2 and so
+#                        on, with the ports that follow, for runs beside it
 #   mariadb  port 34311  MariaDB (the distribution's mariadb-server-core), row metadata FULL
 # Each has a user cdc/cdc with all rights; row binlog, full row image. Data lies below $PAIMON_GO_TEST_HOME.
 # MYSQLD_OPTS="--x=y ..." adds server options. Needs root.
@@ -21,7 +22,7 @@ case "$SERVER" in
   mysql)   PORT=34306; ID=1 ;;
   replica) PORT=34307; ID=2 ;;
   mariadb) PORT=34311; ID=3 ;;
-  soak)    PORT=34308; ID=4 ;;
+  soak|soak[1-9]) n=${SERVER#soak}; PORT=$((34320 + ${n:-0})); ID=$((20 + ${n:-0})) ;;
   bench)   PORT=34356; ID=4 ;;
   *) die "usage: mysql.sh install|start|stop|status|wipe|cli|addr mysql|replica|bench|mariadb [client args]" ;;
 esac

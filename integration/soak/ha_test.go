@@ -28,12 +28,12 @@ type hdfsHA struct {
 }
 
 func openHA(t *testing.T, o options) *storage {
-	h := &hdfsHA{hdfs: hdfs{dir: filepath.Join(o.dir, "hdfs")}}
+	h := &hdfsHA{hdfs: hdfs{dir: filepath.Join(o.dir, "hdfs"), base: o.hdfsBase()}}
 	require.NoError(t, os.MkdirAll(h.dir, 0o755))
 	log, err := os.Create(filepath.Join(o.dir, "hdfs.log"))
 	require.NoError(t, err)
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(servers(), "hdfs.sh"), "mini", h.dir, fmt.Sprintf("base=%d", hdfsBase), fmt.Sprintf("datanodes=%d", dataNodes), "ha=true",
+	cmd := exec.Command(filepath.Join(servers(), "hdfs.sh"), "mini", h.dir, fmt.Sprintf("base=%d", h.base), fmt.Sprintf("datanodes=%d", dataNodes), "ha=true",
 		fmt.Sprintf("-Ddfs.replication=%d", dataNodes))
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
@@ -50,16 +50,16 @@ func openHA(t *testing.T, o options) *storage {
 	}
 	require.True(t, ready, "the cluster did not start, see %s", log.Name())
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	h.name = []*testkit.Proxy{hdfsProxy(t, hdfsBase), hdfsProxy(t, hdfsBase+1), hdfsProxy(t, hdfsBase+2), hdfsProxy(t, hdfsBase+3)}
+	h.name = []*testkit.Proxy{hdfsProxy(t, h.base), hdfsProxy(t, h.base+1), hdfsProxy(t, h.base+2), hdfsProxy(t, h.base+3)}
 	real, fake := filepath.Join(h.dir, "conf"), filepath.Join(o.dir, "conf")
 	fakeConf(t, real, fake)
-	return hdfsStorage(t, h.strike, HAKinds, real, fake, "hdfs://ns1", "hdfs://ns1", hdfsBase+2, hdfsBase+3)
+	return hdfsStorage(t, h.strike, HAKinds, real, fake, "hdfs://ns1", "hdfs://ns1", h.base+2, h.base+3)
 }
 
 // control asks the cluster for a fault.
 func (h *hdfsHA) control(path string) error {
 	c := http.Client{Timeout: 2 * time.Minute}
-	r, err := c.Get(fmt.Sprintf("http://%s:%d%s", hdfsReal, hdfsBase+5, path))
+	r, err := c.Get(fmt.Sprintf("http://%s:%d%s", hdfsReal, h.base+5, path))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,6 @@ import (
 // The cluster's servers listen at 127.0.0.1. Our programs know only 127.0.0.2, where a proxy has each server's port: the namenode
 // by their configuration, the datanodes because that is their host name and the programs are told to use host names.
 const (
-	hdfsBase  = 23000 // first port
 	hdfsReal  = "127.0.0.1"
 	hdfsFake  = "127.0.0.2"
 	dataNodes = 3
@@ -37,29 +36,33 @@ const (
 // hdfs is a cluster of processes.
 type hdfs struct {
 	dir  string
+	base int                // first port
 	name []*testkit.Proxy   // RPC and HTTP of the namenode
 	data [][]*testkit.Proxy // data transfer and HTTP of each datanode
 }
+
+// hdfsBase is the first port of the run's cluster.
+func (o options) hdfsBase() int { return 23000 + 100*o.instance }
 
 func hdfsProxy(t *testing.T, port int) *testkit.Proxy {
 	return testkit.NewProxyAt(t, fmt.Sprintf("%s:%d", hdfsFake, port), fmt.Sprintf("%s:%d", hdfsReal, port))
 }
 
 func openHDFS(t *testing.T, o options) *storage {
-	h := &hdfs{dir: filepath.Join(o.dir, "hdfs")}
-	require.NoError(t, script("hdfs.sh", "start", h.dir, fmt.Sprintf("base=%d", hdfsBase), fmt.Sprintf("datanodes=%d", dataNodes),
+	h := &hdfs{dir: filepath.Join(o.dir, "hdfs"), base: o.hdfsBase()}
+	require.NoError(t, script("hdfs.sh", "start", h.dir, fmt.Sprintf("base=%d", h.base), fmt.Sprintf("datanodes=%d", dataNodes),
 		"-Ddfs.datanode.hostname="+hdfsFake))
 	stopAfter(t, "hdfs.sh", "stop", h.dir)
-	h.name = []*testkit.Proxy{hdfsProxy(t, hdfsBase), hdfsProxy(t, hdfsBase+1)}
+	h.name = []*testkit.Proxy{hdfsProxy(t, h.base), hdfsProxy(t, h.base+1)}
 	h.proxyDatanodes(t)
 	real, fake := filepath.Join(h.dir, "conf"), filepath.Join(o.dir, "conf")
 	fakeConf(t, real, fake)
-	return hdfsStorage(t, h.strike, HDFSKinds, real, fake, fmt.Sprintf("hdfs://%s:%d", hdfsReal, hdfsBase), fmt.Sprintf("hdfs://%s:%d", hdfsFake, hdfsBase), hdfsBase+1)
+	return hdfsStorage(t, h.strike, HDFSKinds, real, fake, fmt.Sprintf("hdfs://%s:%d", hdfsReal, h.base), fmt.Sprintf("hdfs://%s:%d", hdfsFake, h.base), h.base+1)
 }
 
 func (h *hdfs) proxyDatanodes(t *testing.T) {
 	for i := range dataNodes {
-		port := hdfsBase + 10 + 10*i
+		port := h.base + 10 + 10*i
 		h.data = append(h.data, []*testkit.Proxy{hdfsProxy(t, port), hdfsProxy(t, port+2)})
 	}
 }
@@ -144,7 +147,7 @@ func (h *hdfs) up(node string) error {
 		return err
 	}
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		if safe, err := safemode(hdfsBase + 1); err == nil && !safe {
+		if safe, err := safemode(h.base + 1); err == nil && !safe {
 			return nil
 		} else if time.Since(begin) > 2*time.Minute {
 			return errors.Join(errors.New("the namenode does not leave safe mode"), err)

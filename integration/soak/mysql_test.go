@@ -61,15 +61,27 @@ func stopAfter(t *testing.T, name string, args ...string) {
 	})
 }
 
-// mysqlServer starts the MySQL that nobody else uses, for one run at a time, with an empty log.
-func mysqlServer(t *testing.T) *testkit.Server {
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "paimon-go-soak.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+// mysqlInstance is a MySQL that the run may kill.
+type mysqlInstance struct {
+	*testkit.Server
+	name string
+}
+
+func (s *mysqlInstance) script(command string) error { return script("mysql.sh", command, s.name) }
+
+// mysqlServer starts a MySQL that nobody else uses, with an empty log.
+func mysqlServer(t *testing.T, o options) *mysqlInstance {
+	s := &mysqlInstance{name: "soak"}
+	if o.instance > 0 {
+		s.name += strconv.Itoa(o.instance)
+	}
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "paimon-go-"+s.name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = lock.Close() })
-	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), "another soak runs on this machine")
-	require.NoError(t, script("mysql.sh", "start", "soak"))
-	stopAfter(t, "mysql.sh", "stop", "soak")
-	s := &testkit.Server{Addr: "127.0.0.1:34308", User: "cdc", Password: "cdc", Flavor: gomysql.MySQLFlavor}
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), "another soak runs on this machine: give this one another INSTANCE=1, 2 ...")
+	require.NoError(t, s.script("start"))
+	stopAfter(t, "mysql.sh", "stop", s.name)
+	s.Server = &testkit.Server{Addr: fmt.Sprintf("127.0.0.1:%d", 34320+o.instance), User: "cdc", Password: "cdc", Flavor: gomysql.MySQLFlavor}
 	s.Connect(t, "").Exec("RESET BINARY LOGS AND GTIDS")
 	return s
 }

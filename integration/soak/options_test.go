@@ -21,6 +21,7 @@ type options struct {
 	rate      int           // transactions a second
 	tick      time.Duration // of the sinks
 	patience  time.Duration // until all is in the tables that was in MySQL when a fault was mended
+	instance  int           // of several runs at once on a machine, 0 to 9
 	dir       string        // of logs and data; kept after a failure
 	keep      bool          // also after success
 }
@@ -45,7 +46,7 @@ func readOptions(t *testing.T) options {
 	}
 	o := options{seed: uint64(number("SEED", "500")), duration: duration("DURATION", "50s"), every: duration("FAULT_EVERY", "5s"),
 		warehouse: text("WAREHOUSE", "hdfs"), keys: number("KEYS", "10000"), rate: number("RATE", "10"), tick: duration("TICK", "2s"),
-		patience: duration("PATIENCE", "150s"), dir: text("DIR", ""), keep: text("KEEP", "") != ""}
+		patience: duration("PATIENCE", "150s"), instance: number("INSTANCE", "0"), dir: text("DIR", ""), keep: text("KEEP", "") != ""}
 	if o.dir == "" {
 		var err error
 		o.dir, err = os.MkdirTemp("", "paimon-go-soak-")

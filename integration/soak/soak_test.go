@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type stage struct {
 	t      *testing.T
 	o      options
-	server *testkit.Server
+	server *mysqlInstance
 	db     *testkit.DB
 	proxy  *testkit.Proxy // in front of MySQL, for the sinks
 	store  *storage
@@ -78,11 +78,11 @@ func TestSoak(t *testing.T) {
 			_ = os.RemoveAll(o.dir)
 		}
 	})
-	s.server = mysqlServer(t)
+	s.server = mysqlServer(t, o)
 	s.store = openStorage(t, o)
 	s.db = s.server.Database(t)
 	s.proxy = testkit.NewProxy(t, s.server.Addr)
-	s.work = &worker{Workload: &Workload{Seed: o.seed, Keys: o.keys, Tables: Tables()}, server: s.server, db: s.db.Name, rate: o.rate}
+	s.work = &worker{Workload: &Workload{Seed: o.seed, Keys: o.keys, Tables: Tables()}, server: s.server.Server, db: s.db.Name, rate: o.rate}
 	s.work.prepare(s.db)
 	schedule := Schedule(o.seed, o.duration, o.every, slices.Concat(ProgramKinds, MySQLKinds, s.store.kinds))
 	t.Logf("seed %d, %s, %s, logs in %s, the faults:", o.seed, o.duration, o.warehouse, o.dir)
@@ -212,7 +212,7 @@ func (w *worker) summary(s *stage) string {
 // drain waits until everything is in the tables, and ends the programs.
 func (s *stage) drain() {
 	begin := time.Now()
-	end, err := executed(s.server)
+	end, err := executed(s.server.Server)
 	require.NoError(s.t, err)
 	if err := s.watch.wait(s.t.Context(), end, s.o.patience+time.Minute); err != nil {
 		s.fail(fmt.Errorf("draining: %w", err))

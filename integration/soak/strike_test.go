@@ -26,9 +26,9 @@ func (s *stage) strike(f Fault) (mend func() error, err error) {
 	case KillCompactor:
 		return nothing, s.compactor.Strike(syscall.SIGKILL)
 	case MySQLRestart:
-		return func() error { return script("mysql.sh", "start", "soak") }, script("mysql.sh", "stop", "soak")
+		return func() error { return s.server.script("start") }, s.server.script("stop")
 	case MySQLKill:
-		return func() error { return script("mysql.sh", "start", "soak") }, script("mysql.sh", "kill", "soak")
+		return func() error { return s.server.script("start") }, s.server.script("kill")
 	case MySQLRotate:
 		return nothing, s.rotate()
 	case MySQLCut:
@@ -73,7 +73,7 @@ func (s *stage) faults(ctx context.Context, list []Fault) {
 		case <-time.After(time.Until(begin.Add(f.At))):
 		}
 		s.t.Logf("%6.1fs  %s", time.Since(begin).Seconds(), f.String()[10:])
-		before, _ := executed(s.server) // nil: MySQL is away; then only the time since it was mended counts
+		before, _ := executed(s.server.Server) // nil: MySQL is away; then only the time since it was mended counts
 		s.felt.wait.Go(func() { s.feel(ctx, f, before) })
 	}
 	select {
@@ -109,8 +109,8 @@ func (s *stage) feel(ctx context.Context, f Fault, before gomysql.GTIDSet) {
 		return
 	}
 	mended := time.Now()
-	after, err := executed(s.server)
-	for ; err != nil && ctx.Err() == nil && time.Since(mended) < s.o.patience; after, err = executed(s.server) {
+	after, err := executed(s.server.Server)
+	for ; err != nil && ctx.Err() == nil && time.Since(mended) < s.o.patience; after, err = executed(s.server.Server) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	if err == nil {
