@@ -158,7 +158,7 @@ func TestJavaRacesToPublish(t *testing.T) {
 		racers = append(racers, startRacer(t, name, cmd))
 	}
 	racers = append(racers, startRacer(t, "java", exec.Command(os.Getenv("PAIMON_GO_ORACLE"), "hdfs-race", dir, "java",
-		"--count", strconv.Itoa(count), "--delay-ms", "60", "--catalog", "hadoop-conf-dir="+c.Conf)))
+		"--rounds", strconv.Itoa(count), "--delay-ms", "100", "--catalog", "hadoop-conf-dir="+c.Conf)))
 	wins := map[string]int{}
 	for i := range count {
 		for _, r := range racers {
@@ -170,7 +170,7 @@ func TestJavaRacesToPublish(t *testing.T) {
 		}
 		path, winner := fs.Join(dir, fmt.Sprint("snapshot-", i)), ""
 		decided := make(chan []byte, 1)
-		go func() { decided <- firstSeen(path) }()
+		go func() { decided <- firstSeen(t.Context(), testkit.Files(t, path), path) }()
 		for _, r := range racers {
 			if r.line(t) == "true" {
 				require.Empty(t, winner, "two have won snapshot-%d", i)
@@ -192,24 +192,13 @@ func TestJavaRacesToPublish(t *testing.T) {
 }
 
 // firstSeen polls a file until it is there, and is what it has then; nil after a minute.
-func firstSeen(path string) []byte {
+func firstSeen(ctx context.Context, f fs.FileSystem, path string) []byte {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if b, err := tryContent(path); err == nil {
+		if b, err := readAll(ctx, f, path); err == nil {
 			return b
 		}
 	}
 	return nil
-}
-
-func tryContent(path string) ([]byte, error) {
-	f, err := fs.For(context.Background(), path, testkit.Catalog(path))
-	if err != nil {
-		return nil, err
-	}
-	if c, ok := f.(io.Closer); ok {
-		defer c.Close()
-	}
-	return readAll(context.Background(), f, path)
 }
 
 func readAll(ctx context.Context, f fs.FileSystem, path string) ([]byte, error) {

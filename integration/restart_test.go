@@ -70,15 +70,15 @@ func killedInTheInitialRead(t *testing.T, on testkit.Storage) {
 	rng := seed(t)
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
-	n := 6000 * kills(t, 5)
-	db.InsertRows("s", 0, n, 5000, wideRow)
 	j := testkit.NewJob(t, db, "s").On(on).Set("scan.incremental.snapshot.chunk.size", "100")
+	n := 6000 * kills(t, 5) / int(j.Slowness())
+	db.InsertRows("s", 0, n, 5000, wideRow)
 	j.Interval = "100ms"
 	within := 0
 	for range kills(t, 5) {
 		p := j.Start()
 		p.Until(30*time.Second, "the start", func() bool { return strings.Contains(p.Output(), "msg=started") })
-		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond) // the random moment
+		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond * j.Slowness()) // the random moment
 		p.Kill()
 		if s, ok := j.Saved(); ok && s.Snapshot != nil {
 			within++
@@ -300,6 +300,7 @@ func javaWritesAndCompactsBeside(t *testing.T, on testkit.Storage) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec("CREATE TABLE s (id BIGINT PRIMARY KEY, data VARCHAR(200))")
 	j := testkit.NewJob(t, db, "s").On(on)
+	j.Interval = (300 * time.Millisecond * j.Slowness() * j.Slowness()).String() // Java gives up a commit that is overtaken ten times
 	p := j.Start()
 	db.InsertRows("s", 0, 100, 100, wideRow)
 	p.WaitSnapshot(1)
@@ -315,6 +316,7 @@ func javaWritesAndCompactsBeside(t *testing.T, on testkit.Storage) {
 			default:
 				writes.InsertRows("s", i, i+10, 10, wideRow)
 				i += 10
+				time.Sleep(time.Millisecond)
 			}
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -161,7 +162,7 @@ type SavedPosition struct {
 	Snapshot json.RawMessage `json:"snapshot"`
 }
 
-// Saved reads the state file; false when there is none.
+// Saved is the position that is in the state file, or in a snapshot that is newer; false when there is none.
 func (j *Job) Saved() (SavedPosition, bool) {
 	var p SavedPosition
 	dir := fs.Join(j.Path(), "paimon-go")
@@ -176,10 +177,18 @@ func (j *Job) Saved() (SavedPosition, bool) {
 	require.NoError(j.t, err)
 	var state table.SinkState
 	require.NoError(j.t, json.Unmarshal(b, &state), "%s: %q", list[at], b)
+	if state.Pending != nil { // as a rule only the snapshots tell that it was committed, until the next
+		now, err := j.Open().FindSinkState(j.t.Context(), state.User, cdc.PropertyPosition)
+		require.NoError(j.t, err)
+		if now == nil {
+			return p, false
+		}
+		state = *now
+	}
 	if state.Position == "" { // the first commit is under way
 		return p, false
 	}
-	require.NoError(j.t, json.Unmarshal([]byte(state.Position), &p), "%s: %q", list[at], b)
+	require.NoError(j.t, json.Unmarshal([]byte(state.Position), &p), "%s: %q", list[at], state.Position)
 	return p, true
 }
 

@@ -43,6 +43,14 @@ func OnS3(t testing.TB) string {
 		"fs.s3a.endpoint.region": "us-east-1", "fs.s3a.directory.marker.retention": "keep"})
 }
 
+// Slowness is how much longer than on the disk a commit takes, roughly.
+func (j *Job) Slowness() time.Duration {
+	if fs.Scheme(j.Warehouse) == "" {
+		return 1
+	}
+	return 3
+}
+
 var (
 	warehouses atomic.Int64
 	catalogs   sync.Map // of a warehouse's URI to map[string]string, the settings that its storage needs

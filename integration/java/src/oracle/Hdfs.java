@@ -32,7 +32,7 @@ final class Hdfs {
     static void race(Args a) throws Exception {
         Path root = new Path(a.pos(0, "ROOT"));
         String name = a.pos(1, "NAME");
-        int count = a.getInt("count", 100);
+        int count = a.getInt("rounds", 100);
         int delay = a.getInt("delay-ms", 40);
         Random random = new Random(a.getLong("seed", 1));
         a.done();
