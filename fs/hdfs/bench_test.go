@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/fs/fstest"
+	"github.com/paimon-go/paimon-go/integration/testkit"
 )
 
 // BenchmarkRead reads a file of 200 MB in order.
 func BenchmarkRead(b *testing.B) {
-	f, root := open(b)
+	f, root := open(b, testkit.HDFS(b))
 	fstest.Write(b, f, root+"/big", pattern(200<<20))
 	buf := make([]byte, 1<<20)
 	b.SetBytes(200 << 20)
@@ -30,7 +31,7 @@ func BenchmarkRead(b *testing.B) {
 
 // BenchmarkWrite writes a file of 200 MB.
 func BenchmarkWrite(b *testing.B) {
-	f, root := open(b)
+	f, root := open(b, testkit.HDFS(b))
 	block := pattern(1 << 20)
 	b.SetBytes(200 << 20)
 	for b.Loop() {

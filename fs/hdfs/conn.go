@@ -3,7 +3,6 @@ package hdfs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"reflect"
 	"sync"
@@ -93,7 +92,7 @@ func (c *conn) call(ctx context.Context, method string, req []byte) ([]byte, err
 	stop := context.AfterFunc(ctx, c.dialer.close)
 	err := c.exec.Execute(method, in, out)
 	if !stop() && err != nil && ctx.Err() != nil {
-		return nil, fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+		return nil, endedBy(ctx, err)
 	}
 	if err != nil {
 		return nil, err

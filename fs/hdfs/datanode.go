@@ -89,7 +89,7 @@ func (d *connector) dial(ctx context.Context, n node, t token) (*dnConn, error) 
 		_ = c.SetDeadline(time.Now().Add(d.timeout))
 		s, err := d.secure(ctx, c, t)
 		if !stop() && err == nil {
-			err = context.Cause(ctx)
+			err = endedBy(ctx, nil)
 		}
 		if err != nil {
 			_ = c.Close()

@@ -175,7 +175,7 @@ func wrap(op, path string, err error) error {
 		return err
 	}
 	e := &opError{op: op, path: path, cause: err}
-	if isContext(err) {
+	if isEnded(err) {
 		return e
 	}
 	switch classify(err) {
@@ -210,6 +210,28 @@ func isLeaseError(r remote) bool {
 	return strings.HasSuffix(r.Exception(), "LeaseExpiredException") || strings.HasSuffix(r.Exception(), "RecoveryInProgressException")
 }
 
-func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+// endedError is how a call ends whose context has ended. last is what its last try came to.
+type endedError struct{ cause, last error }
+
+func endedBy(ctx context.Context, last error) error {
+	var e *endedError
+	if errors.As(last, &e) {
+		return last
+	}
+	return &endedError{context.Cause(ctx), last}
+}
+
+func (e *endedError) Error() string {
+	if e.last == nil || errors.Is(e.last, e.cause) {
+		return e.cause.Error()
+	}
+	return e.cause.Error() + ", last try: " + message(e.last)
+}
+
+func (e *endedError) Unwrap() error { return e.cause }
+
+// isEnded does not take a time-out of a connection for that of a context, as errors.Is would.
+func isEnded(err error) bool {
+	var e *endedError
+	return errors.As(err, &e)
 }

@@ -54,7 +54,7 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 		case ctx.Err() == nil:
 			return nil, o, wrap(method, n.uri+path, err)
 		}
-		return nil, o, wrap(method, n.uri+path, fmt.Errorf("%w: last try: %s", context.Cause(ctx), message(err)))
+		return nil, o, wrap(method, n.uri+path, endedBy(ctx, err))
 	}
 }
 

@@ -47,7 +47,7 @@ func (d *connector) openPipeline(ctx context.Context, b block, client string) (*
 		p.release()
 		_ = c.Close()
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			err = endedBy(ctx, err)
 		}
 		return nil, err
 	}

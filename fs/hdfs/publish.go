@@ -35,7 +35,7 @@ func (f *FS) reveal(ctx context.Context, w written, path string) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if !o.maybe && !isContext(err) && !errors.Is(err, fs.ErrTransient) { // an answer, and to the only call that arrived
+	if !o.maybe && !isEnded(err) && !errors.Is(err, fs.ErrTransient) { // an answer, and to the only call that arrived
 		f.discard(ctx, w.tmp)
 		if errors.Is(err, fs.ErrExist) {
 			return false, nil

@@ -178,7 +178,7 @@ type saslMessage struct {
 }
 
 // cipherOption has keys that are themselves encrypted by what the handshake agreed on.
-type cipherOption struct{ suite, inKey, inIV, outKey, outIV []byte }
+type cipherOption struct{ inKey, inIV, outKey, outIV []byte }
 
 func receiveSASL(r *bufio.Reader) (saslMessage, error) {
 	b, err := readMessage(r)

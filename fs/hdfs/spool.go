@@ -124,7 +124,7 @@ func (s *spool) read(ctx context.Context, b []byte, off int64, patience time.Dur
 		case <-idle:
 			return 0, errIdle
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return 0, endedBy(ctx, nil)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (f *FS) write(ctx context.Context, path string, src source) (written, error
 		}
 		f.discard(ctx, tmp)
 		if ctx.Err() != nil {
-			return written{}, wrap("create", f.uri+path, fmt.Errorf("%w: last try: %w", context.Cause(ctx), err))
+			return written{}, wrap("create", f.uri+path, endedBy(ctx, err))
 		}
 		if !f.learn(ctx, err) {
 			return written{}, wrap("create", f.uri+path, err)
@@ -146,7 +146,7 @@ func (u *uploading) nextBlock(ctx context.Context) error {
 		err = p.finish(u.f.sync)
 	}
 	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+		err = endedBy(ctx, err)
 	}
 	if err != nil {
 		return stallOf(b, err)

@@ -21,6 +21,9 @@ import (
 // Erasure-coded files are read through WebHDFS, where a DataNode's own Java client puts the stripes together and repairs what is
 // missing. Nothing else needs WebHDFS.
 
+// webPatience is how long a web server may think: the first request has it load a good deal.
+const webPatience = 40 * time.Second
+
 type webhdfs struct {
 	addresses []string // of the NameNodes' web servers
 	scheme    string
@@ -30,18 +33,17 @@ type webhdfs struct {
 	client    *http.Client
 	mapName   func(string) string
 	mapData   func(string) string
-	timeout   time.Duration
 }
 
 func newWeb(cfg Config, c cluster, s settings, login *kerberos, user string) *webhdfs {
 	https := strings.EqualFold(s.get("dfs.http.policy"), "HTTPS_ONLY")
-	w := &webhdfs{addresses: c.http(s, https), scheme: "http", user: user, login: login, mapName: cfg.MapNameNode, mapData: cfg.MapDataNode, timeout: cfg.DataTimeout}
+	w := &webhdfs{addresses: c.http(s, https), scheme: "http", user: user, login: login, mapName: cfg.MapNameNode, mapData: cfg.MapDataNode}
 	if https {
 		w.scheme = "https"
 	}
 	w.service, _, _ = strings.Cut(s.get("dfs.web.authentication.kerberos.principal"), "@")
 	w.client = &http.Client{
-		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: cfg.DataTimeout}).DialContext, ResponseHeaderTimeout: cfg.DataTimeout, IdleConnTimeout: 5 * time.Second},
+		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: cfg.DataTimeout}).DialContext, ResponseHeaderTimeout: webPatience, IdleConnTimeout: 5 * time.Second},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return w
@@ -103,7 +105,7 @@ func (r *webReader) readFull(b []byte, off int64) error {
 
 // fetch reads what a DataNode gives at an address.
 func (r *webReader) fetch(at string, b []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.f.web.timeout+time.Duration(len(b)/(1<<20))*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), webPatience+time.Duration(len(b)/(1<<20))*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -135,8 +137,11 @@ func (r *webReader) location(off, n int64) (string, error) {
 		if err == nil {
 			return at, nil
 		}
+		if r.ctx.Err() != nil {
+			err = endedBy(r.ctx, err)
+		}
 		var answer *webAnswer
-		if errors.As(err, &answer) && answer.final() || isContext(err) || errors.Is(err, errConfig) {
+		if errors.As(err, &answer) && answer.final() || isEnded(err) || errors.Is(err, errConfig) {
 			return "", wrap("open", r.uri, err)
 		}
 		if !more.again(r.ctx) {
