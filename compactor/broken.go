@@ -54,7 +54,7 @@ func (l *tableLoop) breaks(f *finished, err error) {
 	if n := b.failed; n < 3 {
 		wait = min(brokenWait<<n, maxBrokenWait)
 	}
-	b.retryAt = time.Now().Add(wait).UnixMilli()
+	b.retryAt = time.Now().Add(wait)
 	b.failed++
 	if text := err.Error(); text != b.broken {
 		b.broken = text
@@ -67,7 +67,7 @@ func (l *tableLoop) breaks(f *finished, err error) {
 func (l *tableLoop) mended() {
 	for _, b := range l.st.buckets {
 		if b.broken != "" {
-			b.failed, b.retryAt = 0, 0
+			b.failed, b.retryAt = 0, time.Time{}
 		}
 	}
 }

@@ -78,6 +78,9 @@ type Config struct {
 	StrictTables bool
 	// Spill is local disk for what does not fit into memory; nil: there is none.
 	Spill *lsm.SpillStore
+	// Now is the wall clock, by which rows and partitions get old; nil: time.Now. It is not believed when it runs faster than
+	// time passes.
+	Now func() time.Time
 	// Listener is told what happens.
 	Listener Listener
 	// Log is told what an operator wants to know; nil: nobody is.

@@ -147,7 +147,7 @@ func (l *tableLoop) adopt(t *table.Table) error {
 	if err != nil {
 		return refused(err)
 	}
-	cfg := lsm.RewriterConfig{Memory: l.x.cfg.Memory / int64(l.x.cfg.Workers), Spill: l.x.cfg.Spill, Throttle: l.x.throttle}
+	cfg := lsm.RewriterConfig{Memory: l.x.cfg.Memory / int64(l.x.cfg.Workers), Spill: l.x.cfg.Spill, Throttle: l.x.throttle, Now: l.x.clock.Now}
 	rw, err := lsm.NewRewriter(t, schema, cfg)
 	if err != nil {
 		return refused(err)

@@ -174,9 +174,9 @@ func (l *tableLoop) idle() bool {
 	if len(taken)+waiting+len(l.pending) > 0 || l.unresolved != nil || l.replan {
 		return false
 	}
-	now := time.Now().UnixMilli()
+	now := time.Now()
 	for _, b := range l.st.buckets {
-		if b.picked != nil && !b.givenUp && !b.part.excluded && b.retryAt > now {
+		if b.picked != nil && !b.givenUp && !b.part.excluded && b.retryAt.After(now) {
 			return false // it rests
 		}
 	}

@@ -65,8 +65,8 @@ func (l *tableLoop) replanPause(now time.Time) time.Duration {
 		pause = min(pause, max(o.Duration(table.KeyCompactionOptimizationInterval)/10, l.x.cfg.Interval))
 	}
 	for _, b := range l.st.buckets {
-		if b.picked != nil && b.retryAt > now.UnixMilli() {
-			pause = min(pause, time.Duration(b.retryAt-now.UnixMilli())*time.Millisecond)
+		if b.picked != nil && b.retryAt.After(now) {
+			pause = min(pause, b.retryAt.Sub(now))
 		}
 	}
 	if l.x.cfg.PartitionIdle > 0 {
@@ -77,18 +77,18 @@ func (l *tableLoop) replanPause(now time.Time) time.Duration {
 
 // allowed tells whether a bucket that wants a compaction may have it now.
 func (l *tableLoop) allowed(b *bucket, now time.Time) bool {
-	if b.part.excluded || b.givenUp || b.retryAt > now.UnixMilli() {
+	if b.part.excluded || b.givenUp || b.retryAt.After(now) {
 		return false
 	}
 	if idle := l.x.cfg.PartitionIdle; idle > 0 && now.Sub(lsm.FromWallClock(b.part.newest, time.Local)) < idle {
 		return false
 	}
-	return !l.t.Options().Bool(table.KeyCompactionSkipExpiredPartitions) || !l.expired(b.part, now)
+	return !l.t.Options().Bool(table.KeyCompactionSkipExpiredPartitions) || !l.expired(b.part)
 }
 
 // expired tells whether a partition is about to be dropped. What can't be told is not.
-func (l *tableLoop) expired(p *partition, now time.Time) bool {
-	expired, err := maintenance.PartitionExpired(l.t, p.bytes, p.newest, now)
+func (l *tableLoop) expired(p *partition) bool {
+	expired, err := maintenance.PartitionExpired(l.t, p.bytes, p.newest, l.x.clock.Now())
 	if err != nil {
 		l.stats.failed(err)
 	}
@@ -131,7 +131,7 @@ func (l *tableLoop) inOnceFull() bool { return l.once != nil && l.once.full }
 func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 	b.picked, b.changed = nil, false
 	was := b.broken
-	if b.retryAt == 0 {
+	if b.retryAt.IsZero() {
 		b.broken = "" // unless it is so still
 	}
 	if len(b.files) == 0 || b.part.excluded || b.givenUp {
@@ -155,10 +155,10 @@ func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 	switch {
 	case l.inOnceFull():
 		if !b.full {
-			u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, now) })
+			u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, l.x.clock.Now()) })
 		}
 	case full && b.appended > 0:
-		u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, now) })
+		u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, l.x.clock.Now()) })
 	default:
 		u, ok = l.strategy.Pick(state)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/paimon-go/paimon-go/internal/backoff"
+	"github.com/paimon-go/paimon-go/internal/wallclock"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -18,6 +19,7 @@ type Service struct {
 	cfg    Config
 	tables Tables
 	user   string
+	clock  *wallclock.Guard
 	bytes  *limiter
 	ops    *limiter
 
@@ -36,7 +38,7 @@ func New(cfg Config, tables Tables) (*Service, error) {
 	}
 	return &Service{
 		cfg: cfg, tables: tables, user: cfg.CommitUserPrefix + "_" + uuid.NewString(),
-		bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), ids: map[string]int64{}, opened: map[string]bool{},
+		clock: wallclock.NewGuard(cfg.Now), bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), ids: map[string]int64{}, opened: map[string]bool{},
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package compactor
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -51,7 +52,7 @@ type bucket struct {
 
 	picked  *candidate // what the strategy wants
 	failed  int        // jobs that failed in a row
-	retryAt int64      // Unix milliseconds before which no job starts after a failure
+	retryAt time.Time  // before which no job starts after a failure
 	full    bool       // Once has compacted it in full
 	givenUp bool       // by Once, after trouble
 	broken  string     // the last error, if trying again is in vain

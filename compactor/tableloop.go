@@ -262,7 +262,7 @@ func (l *tableLoop) jobFailed(f *finished) {
 // rest keeps jobs of a bucket back: for a while, and longer after each failure in a row.
 func (l *tableLoop) rest(k bucketKey, first time.Duration) {
 	if b := l.st.buckets[k]; b != nil {
-		b.retryAt = time.Now().Add(l.backoff(first, b.failed)).UnixMilli()
+		b.retryAt = time.Now().Add(l.backoff(first, b.failed))
 		b.failed++
 	}
 }
@@ -283,7 +283,7 @@ func (l *tableLoop) settle(f *finished, well bool) {
 	if b := l.st.buckets[f.c.key]; b != nil {
 		b.changed = true
 		if well {
-			b.failed, b.retryAt, b.gentle, b.broken = 0, 0, 0, ""
+			b.failed, b.retryAt, b.gentle, b.broken = 0, time.Time{}, 0, ""
 		}
 	}
 }

@@ -43,6 +43,8 @@ type RewriterConfig struct {
 	Spill *SpillStore
 	// Throttle, which may be nil, is called with the bytes that were read or are about to be written. It may wait.
 	Throttle func(ctx context.Context, bytes int64) error
+	// Now is the time by which rows get old (record-level.expire-time); nil: time.Now.
+	Now func() time.Time
 }
 
 // RewriteStats is what a Rewrite did.
@@ -67,6 +69,9 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 		table: t, schema: schema, opts: o, cfg: cfg, ignore: o.Bool(table.KeyIgnoreDelete),
 		rewriteAll: o.Bool(table.KeyCompactionForceRewriteAllFiles), smallFile: smallFileSize(o), lookup: NeedLookup(o),
 		proj: allColumns(t, schema), keys: newProjection(t, schema, schema.KeyIndexes()), order: orderOf(schema, o),
+	}
+	if r.cfg.Now == nil {
+		r.cfg.Now = time.Now
 	}
 	if r.cfg.Memory <= 0 {
 		r.cfg.Memory = defaultRewriteMemory
@@ -142,7 +147,7 @@ func smallFileSize(o table.Options) int64 {
 // every file that was made has been removed. It wraps table.ErrSchema when an input is newer than the rewriter's schema.
 func (r *Rewriter) Rewrite(ctx context.Context, partition []byte, bucket int32, levels *Levels, u Unit) (table.CompactIncrement, RewriteStats, error) {
 	t := &rewriteTask{
-		Rewriter: r, ctx: ctx, partition: partition, bucket: bucket, levels: levels, unit: u, now: time.Now(),
+		Rewriter: r, ctx: ctx, partition: partition, bucket: bucket, levels: levels, unit: u, now: r.cfg.Now(),
 		meter: &meter{throttle: r.cfg.Throttle},
 	}
 	err := t.run()

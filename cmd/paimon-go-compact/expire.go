@@ -217,8 +217,6 @@ func (a *removeOrphanFilesArgs) Run(ctx context.Context, env *environment) error
 		return fmt.Errorf("--older_than %s is not in the past: files that are being written would be taken for orphans: %w", a.OlderThan, cli.ErrUsage)
 	case older != nil:
 		o.OlderThan = *older
-	default:
-		o.OlderThan = time.Now().Add(-24 * time.Hour)
 	}
 	if o.Limit, err = a.limit(); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (x *changelogExpiry) run(ctx context.Context, o *ExpireOptions, deleteAll b
 func (x *changelogExpiry) expired(ctx context.Context, o *ExpireOptions, ids []int64, latest int64) ([]int64, error) {
 	opt := x.t.Options()
 	most, least, age := changelogRetention(opt)
-	r, err := o.retention(most, least, age, opt.Int(table.KeySnapshotExpireLimit))
+	r, err := o.retention(ctx, x.t, most, least, age, opt.Int(table.KeySnapshotExpireLimit))
 	if err != nil {
 		return nil, err
 	}

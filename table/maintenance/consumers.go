@@ -2,7 +2,6 @@ package maintenance
 
 import (
 	"context"
-	"time"
 
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -10,16 +9,24 @@ import (
 // ExpireConsumers forgets the consumers that have not told of progress for consumer.expiration-time; none when that is not
 // set. One that is gone for ever would keep its snapshots for ever.
 func ExpireConsumers(ctx context.Context, t *table.Table, dryRun bool) (Report, error) {
+	return expireConsumers(ctx, t, dryRun, newPresent())
+}
+
+func expireConsumers(ctx context.Context, t *table.Table, dryRun bool, p *present) (Report, error) {
 	var report Report
-	err := expireConsumers(ctx, t, dryRun, &report)
+	err := forgetConsumers(ctx, t, dryRun, p, &report)
 	return report.finish(dryRun), wrap(err, "expiring consumers of", t)
 }
 
-func expireConsumers(ctx context.Context, t *table.Table, dryRun bool, report *Report) error {
+func forgetConsumers(ctx context.Context, t *table.Table, dryRun bool, p *present, report *Report) error {
 	if !t.Options().Has(table.KeyConsumerExpirationTime) {
 		return nil
 	}
-	oldest := time.Now().Add(-t.Options().Duration(table.KeyConsumerExpirationTime))
+	now, err := p.now(ctx, t, dryRun)
+	if err != nil {
+		return err
+	}
+	oldest := now.Add(-t.Options().Duration(table.KeyConsumerExpirationTime))
 	idle, err := t.IdleConsumers(ctx, oldest)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"context"
 	"time"
 
 	"github.com/paimon-go/paimon-go/table"
@@ -9,7 +10,7 @@ import (
 // PartitionExpired tells whether ExpirePartitions would drop a partition, as the table's options have it. newest is the
 // greatest creation time of the partition's files. A compaction of such a partition is work for nothing.
 func PartitionExpired(t *table.Table, partition []byte, newest int64, now time.Time) (bool, error) {
-	x, err := newPartitionExpiry(t, PartitionOptions{Now: now})
+	x, err := newPartitionExpiry(context.Background(), t, PartitionOptions{Now: now}) // it asks nobody
 	if x == nil || err != nil {
 		return false, wrap(err, "looking at a partition of", t)
 	}

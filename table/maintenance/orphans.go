@@ -15,7 +15,7 @@ import (
 // OrphanOptions say which files nobody waits for.
 type OrphanOptions struct {
 	// OlderThan: files changed at this time or later may belong to a commit that is being made, and stay. The zero value is a
-	// day ago.
+	// day ago, by the storage's clock if that is behind.
 	OlderThan time.Time
 	DryRun    bool
 	Limit     *Limiter
@@ -32,11 +32,11 @@ const orphanAge = 24 * time.Hour
 // When a reference can't be read, nothing is removed.
 func RemoveOrphanFiles(ctx context.Context, t *table.Table, o OrphanOptions) (Report, error) {
 	x := &orphans{t: t, before: o.OlderThan, found: map[string]removal{}, seen: map[string]bool{}}
-	if x.before.IsZero() {
-		x.before = time.Now().Add(-orphanAge)
-	}
 	x.remover = newRemover(t, o.Limit, o.DryRun, &x.report)
-	err := x.run(ctx)
+	err := x.start(ctx)
+	if err == nil {
+		err = x.run(ctx)
+	}
 	return x.report.finish(o.DryRun), wrap(err, "removing orphaned files of", t)
 }
 
@@ -49,6 +49,15 @@ type orphans struct {
 	leftovers []removal          // in the directories of snapshots and changelogs
 	found     map[string]removal // old files by bare name; what is used is taken out
 	seen      map[string]bool    // lists and manifests that have been read
+}
+
+func (x *orphans) start(ctx context.Context) error {
+	if !x.before.IsZero() {
+		return nil
+	}
+	now, err := newPresent().now(ctx, x.t, x.remover.dryRun)
+	x.before = now.Add(-orphanAge)
+	return err
 }
 
 func (x *orphans) run(ctx context.Context) error {

@@ -21,6 +21,8 @@ type PartitionOptions struct {
 	MaxNum         int
 	DryRun         bool
 	Now            time.Time // the present when zero
+
+	present *present // nil: one of its own
 }
 
 // ExpirePartitions drops the partitions that are older than partition.expiration-time, by a commit of kind OVERWRITE of the
@@ -33,7 +35,7 @@ func ExpirePartitions(ctx context.Context, t *table.Table, user string, o Partit
 }
 
 func expirePartitions(ctx context.Context, t *table.Table, user string, o PartitionOptions, report *Report) error {
-	x, err := newPartitionExpiry(t, o)
+	x, err := newPartitionExpiry(ctx, t, o)
 	if x == nil || err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ type partitionExpiry struct {
 }
 
 // newPartitionExpiry returns nil when nothing expires.
-func newPartitionExpiry(t *table.Table, o PartitionOptions) (*partitionExpiry, error) {
+func newPartitionExpiry(ctx context.Context, t *table.Table, o PartitionOptions) (*partitionExpiry, error) {
 	opt := t.Options()
 	age := o.ExpirationTime
 	if age == 0 {
@@ -85,7 +87,13 @@ func newPartitionExpiry(t *table.Table, o PartitionOptions) (*partitionExpiry, e
 	}
 	now := o.Now
 	if now.IsZero() {
-		now = time.Now()
+		if o.present == nil {
+			o.present = newPresent()
+		}
+		var err error
+		if now, err = o.present.now(ctx, t, o.DryRun); err != nil {
+			return nil, err
+		}
 	}
 	x := &partitionExpiry{t: t, before: wallClock(now, time.Local).Add(-age), pattern: o.Pattern, max: o.MaxNum}
 	if x.pattern == "" {

@@ -23,6 +23,8 @@ type ExpireOptions struct {
 	// DryRun removes nothing and names all.
 	DryRun bool
 	Limit  *Limiter
+
+	present *present // nil: one of its own
 }
 
 // retention is ExpireOptions with the table's options filled in.
@@ -32,7 +34,7 @@ type retention struct {
 	deletes     int64
 }
 
-func (o *ExpireOptions) retention(most, least int, age time.Duration, limit int) (retention, error) {
+func (o *ExpireOptions) retention(ctx context.Context, t *table.Table, most, least int, age time.Duration, limit int) (retention, error) {
 	if o.RetainMax != nil {
 		most = *o.RetainMax
 	}
@@ -42,14 +44,20 @@ func (o *ExpireOptions) retention(most, least int, age time.Duration, limit int)
 	if o.MaxDeletes > 0 {
 		limit = o.MaxDeletes
 	}
-	r := retention{most: int64(most), least: int64(least), deletes: int64(limit), olderThan: time.Now().Add(-age).UnixMilli()}
-	if o.OlderThan != nil {
-		r.olderThan = o.OlderThan.UnixMilli()
-	}
+	r := retention{most: int64(most), least: int64(least), deletes: int64(limit)}
 	if least < 1 || most < least {
 		return r, fmt.Errorf("%w: at most %d are to be kept, at least %d", table.ErrOption, most, least)
 	}
-	return r, nil
+	if o.OlderThan != nil {
+		r.olderThan = o.OlderThan.UnixMilli()
+		return r, nil
+	}
+	if o.present == nil {
+		o.present = newPresent()
+	}
+	now, err := o.present.now(ctx, t, o.DryRun)
+	r.olderThan = now.Add(-age).UnixMilli()
+	return r, err
 }
 
 // changelogRetention returns the options changelog.*, which those of snapshots stand in for.
@@ -99,7 +107,7 @@ type snapshotExpiry struct {
 
 func (x *snapshotExpiry) run(ctx context.Context, o *ExpireOptions) error {
 	opt := x.options
-	r, err := o.retention(opt.Int(table.KeySnapshotNumRetainedMax), opt.Int(table.KeySnapshotNumRetainedMin),
+	r, err := o.retention(ctx, x.t, opt.Int(table.KeySnapshotNumRetainedMax), opt.Int(table.KeySnapshotNumRetainedMin),
 		opt.Duration(table.KeySnapshotTimeRetained), opt.Int(table.KeySnapshotExpireLimit))
 	if err != nil {
 		return err
