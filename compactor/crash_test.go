@@ -2,6 +2,7 @@ package compactor_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 
@@ -10,19 +11,32 @@ import (
 	"github.com/paimon-go/paimon-go/compactor"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/fs/faultfs"
+	"github.com/paimon-go/paimon-go/fs/mem"
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// on returns the world with its files in another file system.
 func (w *world) clone() *world {
+	c := w.on(w.fsys.CrashClone())
+	c.want, c.next = maps.Clone(w.want), maps.Clone(w.next)
+	for name, rows := range c.want {
+		c.want[name] = maps.Clone(rows)
+	}
+	return c
+}
+
+// on returns the world with its files in another file system.
+func (w *world) on(fsys *mem.FS) *world {
 	c := *w
-	c.fsys = w.fsys.CrashClone()
+	c.fsys = fsys
 	c.tables = &tables{fsys: c.fsys, names: w.tables.names}
 	return &c
 }
 
 // every is the step from one call to the next that fails.
 func every() int {
+	if all {
+		return 1
+	}
 	if testing.Short() {
 		return 13
 	}

@@ -28,6 +28,8 @@ const warehouse = "/w"
 var (
 	bigint = row.Type{Root: row.BigInt}
 	text   = row.Type{Root: row.VarChar, Length: row.MaxLength, Nullable: true}
+
+	bigintNull = row.Type{Root: row.BigInt, Nullable: true}
 )
 
 // tables are those of a warehouse in a file system, by name.
@@ -81,6 +83,7 @@ type world struct {
 	tables *tables
 	want   map[string]map[string]string // by table: id/dt to data
 	next   map[string]int64             // commit identifier
+	at     func() int64                 // value of the fourth column; nil: NULL
 }
 
 func newWorld(t require.TestingT) *world {
@@ -122,7 +125,11 @@ func (w *world) write(name, dt string, from, to int64, rounds int, del bool) {
 			b.Cols[1].AppendString(data)
 			b.Cols[2].AppendString(dt)
 			for c := 3; c < len(b.Cols); c++ {
-				b.Cols[c].AppendNull()
+				if c == 3 && w.at != nil {
+					b.Cols[c].AppendI64(w.at())
+				} else {
+					b.Cols[c].AppendNull()
+				}
 			}
 			b.EndRow(kind)
 		}
