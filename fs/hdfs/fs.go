@@ -45,6 +45,7 @@ type FS struct {
 	sync        bool
 	blockSize   int64
 	replication int
+	mode        uint32 // of new files
 	spoolMemory int64
 	spoolDir    string
 
@@ -77,8 +78,6 @@ func (f *FS) Close() error {
 	}
 	return nil
 }
-
-func (f *FS) layout() (blockSize int64, replication int) { return f.blockSize, f.replication }
 
 // start checks a call's context and path.
 func (f *FS) start(ctx context.Context, op, uri string) (string, error) {

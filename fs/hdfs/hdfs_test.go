@@ -1,10 +1,14 @@
 package hdfs
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -225,4 +229,113 @@ func TestCallsOfAFile(t *testing.T) {
 	require.NoError(t, f.Replace(t.Context(), "hdfs:///a/LATEST", []byte("1")))
 	require.Equal(t, []string{"create", "addBlock", "complete", "rename2"}, c.seen)
 	require.EqualValues(t, 2, f.Calls()["rename2"])
+}
+
+// TestStandby goes to the NameNode that is active, also when the two change places.
+func TestStandby(t *testing.T) {
+	a, b := startFake(t, 1), startFake(t, 1)
+	standby := func(string, int) fault { return fault{class: javaStandby} }
+	a.setFault(standby)
+	b.setFault(nil)
+	f := a.open(t, func(cfg *Config) {
+		cfg.URI = "hdfs://ns"
+		cfg.Settings = map[string]string{"dfs.ha.namenodes.ns": "x,y", "dfs.namenode.rpc-address.ns.x": a.name.Addr().String(), "dfs.namenode.rpc-address.ns.y": b.name.Addr().String()}
+	})
+	fstest.Write(t, f, "hdfs://ns/f", []byte("on b"))
+	require.Equal(t, "on b", string(fstest.Read(t, b.open(t), "/f")))
+	a.setFault(standby)
+	f.nn.pool.forget()
+	fstest.Read(t, f, "hdfs://ns/f")
+	require.Empty(t, a.seen, "the active one is remembered")
+	a.setFault(nil)
+	b.setFault(standby)
+	fstest.Write(t, f, "hdfs://ns/g", []byte("on a"))
+	require.Equal(t, "on a", string(fstest.Read(t, a.open(t), "/g")))
+}
+
+// TestContextsEndWhatIsUnderWay also when a server is silent.
+func TestContextsEndWhatIsUnderWay(t *testing.T) {
+	c := startFake(t, 1)
+	f := c.open(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing, as a stopped process does
+	require.NoError(t, err)
+	defer silent.Close()
+	why := errors.New("enough")
+	end := func() context.Context {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(30*time.Millisecond, func() { cancel(why) })
+		return ctx
+	}
+	to := ""
+	f.dn.mapAddr = func(a string) string { return first(to, a) }
+	to = silent.Addr().String()
+	w, err := f.Create(end(), "hdfs:///f")
+	require.NoError(t, err)
+	_, err = w.Write(pattern(1000))
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Close(), why)
+	to = ""
+	f.nn.pool.forget()
+	f.nn.pool.mapAddr = func(string) string { return silent.Addr().String() }
+	_, err = f.Stat(end(), "hdfs:///x")
+	require.ErrorIs(t, err, why)
+	_, err = f.Publish(end(), "hdfs:///x", []byte("x"))
+	require.ErrorIs(t, err, why)
+	require.ErrorIs(t, err, fs.ErrNotPublished)
+	require.NotErrorIs(t, err, fs.ErrTransient)
+	f.nn.pool.mapAddr = nil
+}
+
+// TestSilentDataNode is found out and left out.
+func TestSilentDataNode(t *testing.T) {
+	c := startFake(t, 2)
+	f := c.open(t, func(cfg *Config) { cfg.DataTimeout = 100 * time.Millisecond })
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	dead := c.data[0].l.Addr().String()
+	f.dn.mapAddr = func(a string) string {
+		if a == dead {
+			return silent.Addr().String()
+		}
+		return a
+	}
+	fstest.Write(t, f, "hdfs:///f", pattern(1000))
+	require.True(t, f.nodes.isBad(node{uuid: c.data[0].uuid()}))
+	require.False(t, f.nodes.isBad(node{uuid: c.data[1].uuid()}))
+	require.Equal(t, pattern(1000), fstest.Read(t, f, "hdfs:///f"))
+}
+
+// TestKeysAreFetchedAgain when they get old, and when a DataNode doesn't know them.
+func TestKeysAreFetchedAgain(t *testing.T) {
+	n := 0
+	s := &security{encrypt: true, key: func(context.Context) (*encryptionKey, error) {
+		n++
+		return &encryptionKey{id: uint32(n), fetched: time.Now(), expires: time.Now().Add(time.Hour)}, nil
+	}}
+	try := func(answer []byte) error {
+		a, b := net.Pipe()
+		defer a.Close()
+		go func() {
+			defer b.Close()
+			r := bufio.NewReader(b)
+			if _, err := r.Discard(4); err == nil {
+				if _, err := readMessage(r); err == nil {
+					_, _ = b.Write(enc(answer).delimited())
+				}
+			}
+		}()
+		_, err := s.secure(t.Context(), a, token{})
+		return err
+	}
+	require.ErrorIs(t, try([]byte{8, 1, 0x12, 0}), errUnknownKey)
+	require.Equal(t, 1, n)
+	require.Error(t, try([]byte{8, 2, 0x12, 0}))
+	require.Equal(t, 2, n)
+	require.Error(t, try([]byte{8, 2, 0x12, 0}))
+	require.Equal(t, 2, n, "kept")
+	s.current.expires = time.Now().Add(time.Second)
+	s.current.fetched = time.Now().Add(-time.Hour)
+	require.Error(t, try([]byte{8, 2, 0x12, 0}))
+	require.Equal(t, 3, n, "fetched before it is too late")
 }

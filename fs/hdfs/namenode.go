@@ -114,12 +114,13 @@ func (r *retry) again(ctx context.Context) bool {
 // create makes an empty file that is open for writing by holder, with its parents. It replaces an earlier one: the name is one
 // that only we use, so trying again after a lost answer is safe. Replication is asked for in spite of an erasure coding policy
 // of the directory, whose files only Java's client can write.
-func (n *namenode) create(ctx context.Context, path, holder string, replication int, blockSize int64) (status, error) {
+func (n *namenode) create(ctx context.Context, path, holder string, replication int, blockSize int64, mode uint32) (status, error) {
 	const createOverwriteReplicate = 1 | 2 | 0x80
-	var perm, e enc
-	perm.num(1, 0o644)
+	var perm, all, e enc
+	perm.num(1, uint64(mode))
+	all.num(1, 0o666) // for directories whose access control list has a default
 	e.str(1, path).bytes(2, perm).str(3, holder).num(4, createOverwriteReplicate).flag(5, true)
-	e.num(6, uint64(replication)).num(7, uint64(blockSize))
+	e.num(6, uint64(replication)).num(7, uint64(blockSize)).bytes(9, all)
 	b, _, err := n.call(ctx, "create", path, e)
 	if err != nil {
 		return status{}, err

@@ -125,9 +125,10 @@ const probeTime = 4 * time.Second
 // probe asks a DataNode for a block that nobody has. Any answer will do, also that it closes the connection; a stopped process
 // still has its connections accepted by the operating system, so connecting alone tells nothing.
 func (d *connector) probe(ctx context.Context, n node) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	patience := min(probeTime, d.timeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	plain := &connector{useHostname: d.useHostname, timeout: probeTime, mapAddr: d.mapAddr}
+	plain := &connector{useHostname: d.useHostname, timeout: patience, mapAddr: d.mapAddr}
 	c, err := plain.dial(ctx, n, token{})
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (d *connector) probe(ctx context.Context, n node) error {
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	_ = c.SetDeadline(time.Now().Add(probeTime))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	b := block{id: extendedBlock{pool: "probe", blockID: 1, stamp: 1}}
 	if err := c.request(opReadBlock, readRequest(b, "probe", 0, 1)); err != nil {
 		return &nodeError{n, err}

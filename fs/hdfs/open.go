@@ -171,6 +171,14 @@ func (f *FS) learnDefaults(ctx context.Context, s settings) error {
 	}
 	f.blockSize, f.replication = d.blockSize, d.replication
 	f.security.encrypt = d.encrypt
+	f.mode = 0o644
+	if v := s.get("fs.permissions.umask-mode"); v != "" {
+		m, err := strconv.ParseUint(v, 8, 9)
+		if err != nil {
+			return fmt.Errorf("%w: fs.permissions.umask-mode is %q, only octal ones such as 022 are understood", errConfig, v)
+		}
+		f.mode = 0o666 &^ uint32(m)
+	}
 	if v := s.get("dfs.replication"); v != "" {
 		n, err := strconv.ParseUint(v, 10, 15)
 		if err != nil || n == 0 {

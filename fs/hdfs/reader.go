@@ -146,6 +146,9 @@ func (r *reader) readSome(b []byte, off int64) (int, error) {
 			err = &nodeError{x, err}
 		}
 		failed.errs = append(failed.errs, err)
+		if errors.Is(err, errConfig) {
+			return 0, err
+		}
 		if !errors.Is(err, errToken) && !errors.Is(err, errChecksum) && isConnection(err) {
 			r.f.nodes.mark(x)
 		}

@@ -254,7 +254,7 @@ func newDigest(challenge []byte, cr credentials, qops []string, cnonce string) (
 		}
 	}
 	if d.qop == "" {
-		return nil, fmt.Errorf("the datanode offers the protection %q, dfs.data.transfer.protection here asks for %q", strings.Join(offered, ","), strings.Join(qops, ","))
+		return nil, fmt.Errorf("%w: the datanode offers the protection %q, dfs.data.transfer.protection here asks for %q", errConfig, strings.Join(offered, ","), strings.Join(qops, ","))
 	}
 	if d.qop == qopPrivacy {
 		ciphers := list(c["cipher"])
@@ -265,7 +265,7 @@ func newDigest(challenge []byte, cr credentials, qops []string, cnonce string) (
 			}
 		}
 		if d.cipher == "" {
-			return nil, fmt.Errorf("the datanode offers the ciphers %q for the handshake, known here are rc4, rc4-56 and rc4-40", strings.Join(ciphers, ","))
+			return nil, fmt.Errorf("%w: the datanode offers the ciphers %q for the handshake, known here are rc4, rc4-56 and rc4-40", errConfig, strings.Join(ciphers, ","))
 		}
 	}
 	return d, nil

@@ -53,10 +53,17 @@ func (f *FS) write(ctx context.Context, path string, src source) (written, error
 			return written{}, wrap("create", f.uri+path, err)
 		}
 		if try > 0 && !more.again(ctx) {
-			return written{}, &opError{"create", f.uri + path, fs.ErrTransient, err,
-				"no set of datanodes has taken the file; look at their logs, and whether this host reaches their data port"}
+			return written{}, &opError{"create", f.uri + path, fs.ErrTransient, err, f.writeHint()}
 		}
 	}
+}
+
+func (f *FS) writeHint() string {
+	hint := "no set of datanodes has taken the file; look at their logs, and whether this host reaches their data ports"
+	if f.security.kerberos && !f.security.encrypt && len(f.security.protection) == 0 {
+		hint += "; if the cluster sets dfs.data.transfer.protection, the configuration here must too"
+	}
+	return hint
 }
 
 // learn draws conclusions from a failed upload and tells whether another try may work.
@@ -64,6 +71,10 @@ func (f *FS) learn(ctx context.Context, err error) bool {
 	var bad *nodeError
 	var stalled *stallError
 	switch {
+	case errors.Is(err, errConfig):
+		return false
+	case errors.Is(err, errToken) || errors.Is(err, errUnknownKey):
+		return true // no fault of the node's: the next try has a new one
 	case errors.As(err, &bad):
 		f.nodes.mark(bad.node)
 		return true
@@ -88,12 +99,11 @@ func (e *stallError) Error() string { return errStalled.Error() }
 
 // upload writes a source to a new file, block after block, and closes it.
 func (f *FS) upload(ctx context.Context, tmp string, src source) (uint64, error) {
-	blockSize, replication := f.layout()
-	st, err := f.nn.create(ctx, tmp, f.holder, replication, blockSize)
+	st, err := f.nn.create(ctx, tmp, f.holder, f.replication, f.blockSize, f.mode)
 	if err != nil {
 		return 0, err
 	}
-	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: blockSize, buf: make([]byte, packetData)}
+	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: f.blockSize, buf: make([]byte, packetData)}
 	for !u.end {
 		if err := u.nextBlock(ctx); err != nil {
 			return 0, lostLease(err)
@@ -237,7 +247,11 @@ func (u *uploading) complete(ctx context.Context) error {
 
 // discard removes what a failed upload has left, if that is possible. Orphan cleaning knows the name otherwise.
 func (f *FS) discard(ctx context.Context, tmp string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	limit := 5 * time.Second
+	if ctx.Err() != nil { // somebody wants to end
+		limit = time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	_ = f.nn.remove(ctx, tmp)
 }
