@@ -274,6 +274,27 @@ func TestHangingStoreIsGivenUpInTime(t *testing.T) {
 	require.Equal(t, 3, f.count("PUT", "LATEST"))
 }
 
+// A clock that is far off is corrected by what the store says.
+func TestClocksThatAreOff(t *testing.T) {
+	f := newFake(t)
+	fsys := f.open(t)
+	hurried(fsys)
+	theirs := time.Now().Add(3 * time.Hour)
+	f.on("PUT LATEST", 1, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Date", theirs.UTC().Format(http.TimeFormat))
+		answer(403, "RequestTimeTooSkewed")(w, r, nil)
+	})
+	var date string
+	f.on("PUT LATEST", 1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		date = r.Header.Get("X-Amz-Date")
+		next.ServeHTTP(w, r)
+	})
+	require.NoError(t, fsys.Replace(t.Context(), "s3://wh/LATEST", nil))
+	signed, err := time.Parse("20060102T150405Z", date)
+	require.NoError(t, err)
+	require.WithinDuration(t, theirs, signed, time.Hour)
+}
+
 func TestErrorsAreShort(t *testing.T) {
 	f := newFake(t)
 	fsys := f.open(t)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -46,10 +47,10 @@ func TestServerConformance(t *testing.T) {
 	fstest.Run(t, func(t *testing.T) (fs.FileSystem, string) { return onServer(t) }, fstest.ParentsThatAreFiles)
 }
 
-// PAIMON_GO_RACES is how many names two processes race for.
+// PAIMON_GO_TEST_RACES is how many names two processes race for.
 func TestServerPublishHasOneWinnerAmongProcesses(t *testing.T) {
 	count := 1000
-	if n, err := strconv.Atoi(os.Getenv("PAIMON_GO_RACES")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("PAIMON_GO_TEST_RACES")); err == nil {
 		count = n
 	}
 	fsys, root := onServer(t)
@@ -175,6 +176,26 @@ func BenchmarkServer(b *testing.B) {
 				require.NoError(b, err)
 			}
 			require.NoError(b, r.Close())
+		}
+	})
+	// what the SDK does alone with one request, to compare with
+	o, err := parse(fs.Join(root, "plain"))
+	require.NoError(b, err)
+	b.Run("plainPut64MB", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			_, err := fsys.client.PutObject(b.Context(), fsys.put(o, data))
+			require.NoError(b, err)
+		}
+	})
+	b.Run("plainGet64MB", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			out, err := fsys.client.GetObject(b.Context(), &s3.GetObjectInput{Bucket: &o.bucket, Key: &o.key})
+			require.NoError(b, err)
+			_, err = io.ReadFull(out.Body, data)
+			require.NoError(b, err)
+			require.NoError(b, out.Body.Close())
 		}
 	})
 	b.Run("put4KB", func(b *testing.B) {
