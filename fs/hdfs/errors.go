@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/paimon-go/paimon-go/fs"
 )
@@ -182,7 +183,7 @@ func wrap(op, path string, err error) error {
 	case busy, unknown:
 		e.kind = fs.ErrTransient
 		e.hint = "the namenode did not answer or refused for the moment; it was asked again until the time for that was over"
-		if errors.Is(err, io.EOF) {
+		if hungUp(err) {
 			e.hint += "; one that wants Kerberos ends connections like this: is hadoop.security.authentication kerberos in the configuration?"
 		}
 	case noNodes:
@@ -208,6 +209,11 @@ func wrap(op, path string, err error) error {
 // isLeaseError tells whether an answer means that a file is no longer open for its writer.
 func isLeaseError(r remote) bool {
 	return strings.HasSuffix(r.Exception(), "LeaseExpiredException") || strings.HasSuffix(r.Exception(), "RecoveryInProgressException")
+}
+
+// hungUp tells whether the other side has ended a connection.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // endedError is how a call ends whose context has ended. last is what its last try came to.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,7 +60,7 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 // turnedAway tells whether a NameNode with which no call has worked yet closes each connection at once, as secured ones do with
 // those who don't know Kerberos.
 func (n *namenode) turnedAway(err error, tries int) bool {
-	return tries >= 5 && !n.reached.Load() && errors.Is(err, io.EOF)
+	return tries >= 5 && !n.reached.Load() && hungUp(err)
 }
 
 // try sends a request once. sent tells whether it may have reached the NameNode.

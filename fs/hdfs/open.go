@@ -25,7 +25,7 @@ type Config struct {
 	CallTimeout time.Duration            // limit of one try of a call to the NameNode; 20 s by default
 	DataTimeout time.Duration            // limit of a DataNode's silence; 15 s by default
 	Connections int                      // to the NameNode at a time; 8 by default
-	SpoolMemory int64                    // bytes of a file that is being written that are kept in memory, the others in a local file; 8 MiB by default
+	SpoolMemory int64                    // bytes of a file that is being written that are kept in memory, the others in a local file; 4 MiB by default
 	SpoolDir    string                   // of those local files; the system's directory for temporary files by default
 	SyncBlocks  bool                     // DataNodes bring each block to disk before a file is complete
 	MapNameNode func(addr string) string // turns the address of a NameNode into the one that is connected to
@@ -117,7 +117,7 @@ func (c *Config) setDefaults() error {
 	c.CallTimeout = positive(c.CallTimeout, 20*time.Second)
 	c.DataTimeout = positive(c.DataTimeout, 15*time.Second)
 	c.Connections = positive(c.Connections, 8)
-	c.SpoolMemory = positive(c.SpoolMemory, 8<<20)
+	c.SpoolMemory = positive(c.SpoolMemory, 4<<20)
 	return nil
 }
 

@@ -34,14 +34,14 @@ type pipeline struct {
 	err      error // why it has ended
 }
 
-// openPipeline connects to a block's DataNodes. An error wraps a nodeError where it is known who is to blame.
-func (d *connector) openPipeline(ctx context.Context, b block, client string) (*pipeline, error) {
+// openPipeline connects to a block's DataNodes, which may be silent for as long as patience. An error wraps a nodeError where it is known who is to blame.
+func (d *connector) openPipeline(ctx context.Context, b block, client string, patience time.Duration) (*pipeline, error) {
 	first := b.nodes[0]
 	c, err := d.dial(ctx, first, b.token)
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{conn: c, block: b, timeout: d.timeout, inflight: make(chan int64, window), acked: make(chan struct{})}
+	p := &pipeline{conn: c, block: b, timeout: patience, inflight: make(chan int64, window), acked: make(chan struct{})}
 	p.release = context.AfterFunc(ctx, func() { _ = c.Close() })
 	if err := p.setUp(client); err != nil {
 		p.release()

@@ -39,9 +39,10 @@ func (f *FS) write(ctx context.Context, path string, src source) (written, error
 	release := f.leases.hold()
 	defer release()
 	more := retryUntil(f.retryFor)
+	patience := f.dn.timeout
 	for try := 0; ; try++ {
 		tmp := hiddenName(path)
-		id, err := f.upload(ctx, tmp, src)
+		id, err := f.upload(ctx, tmp, src, patience)
 		if err == nil {
 			return written{tmp, id}, nil
 		}
@@ -51,6 +52,9 @@ func (f *FS) write(ctx context.Context, path string, src source) (written, error
 		}
 		if !f.learn(ctx, err) {
 			return written{}, wrap("create", f.uri+path, err)
+		}
+		if errors.As(err, new(*stallError)) {
+			patience = min(2*patience, max(time.Minute, patience)) // all may be slow, and none dead
 		}
 		if try > 0 && !more.again(ctx) {
 			return written{}, &opError{"create", f.uri + path, fs.ErrTransient, err, f.writeHint()}
@@ -98,12 +102,12 @@ type stallError struct{ nodes []node }
 func (e *stallError) Error() string { return errStalled.Error() }
 
 // upload writes a source to a new file, block after block, and closes it.
-func (f *FS) upload(ctx context.Context, tmp string, src source) (uint64, error) {
+func (f *FS) upload(ctx context.Context, tmp string, src source, patience time.Duration) (uint64, error) {
 	st, err := f.nn.create(ctx, tmp, f.holder, f.replication, f.blockSize, f.mode)
 	if err != nil {
 		return 0, err
 	}
-	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: f.blockSize, buf: make([]byte, packetData)}
+	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: f.blockSize, patience: patience, buf: make([]byte, packetData)}
 	for !u.end {
 		if err := u.nextBlock(ctx); err != nil {
 			return 0, lostLease(err)
@@ -128,6 +132,7 @@ type uploading struct {
 	id        uint64
 	src       source
 	blockSize int64
+	patience  time.Duration
 
 	buf  []byte
 	off  int64 // in the file
@@ -145,7 +150,7 @@ func (u *uploading) nextBlock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := u.f.dn.openPipeline(ctx, b, u.f.holder)
+	p, err := u.f.dn.openPipeline(ctx, b, u.f.holder, u.patience)
 	if err != nil {
 		return stallOf(b, err)
 	}
