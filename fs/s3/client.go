@@ -1,9 +1,9 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -24,7 +24,7 @@ import (
 // the store yet.
 func New(ctx context.Context, cfg Config) (*FS, error) {
 	cfg = cfg.withDefaults()
-	f := &FS{cfg: cfg, uploads: make(chan struct{}, cfg.Uploads), clock: wallClock, checks: map[string]*check{}, cache: newCache(cfg.ReadCache)}
+	f := &FS{cfg: cfg, uploads: make(chan struct{}, cfg.Uploads), clock: wallClock, slowest: slowest, checks: map[string]*check{}, cache: newCache(cfg.ReadCache)}
 	f.parts.New = func() any { b := make([]byte, 0, f.cfg.PartSize); return &b }
 	ac, err := loadAWS(ctx, cfg)
 	if err != nil {
@@ -112,8 +112,8 @@ func role(cfg Config, client *sts.Client) aws.CredentialsProvider {
 }
 
 // put is the request for a whole object.
-func (f *FS) put(o object, data []byte) *s3.PutObjectInput {
-	in := &s3.PutObjectInput{Bucket: &o.bucket, Key: &o.key, Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data)))}
+func (f *FS) put(o object, data io.ReadSeeker, size int) *s3.PutObjectInput {
+	in := &s3.PutObjectInput{Bucket: &o.bucket, Key: &o.key, Body: data, ContentLength: aws.Int64(int64(size))}
 	in.ServerSideEncryption, in.SSEKMSKeyId = f.encryption()
 	return in
 }

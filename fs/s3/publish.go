@@ -35,8 +35,8 @@ func (f *FS) putNew(ctx context.Context, call string, o object, data []byte) (bo
 	for r := f.retrier(); ; {
 		err := ctx.Err()
 		if err == nil {
-			err = f.attempt(ctx, int64(len(data)), func(ctx context.Context) error {
-				in := f.put(o, data)
+			err = f.send(ctx, data, func(ctx context.Context, body io.ReadSeeker) error {
+				in := f.put(o, body, len(data))
 				in.IfNoneMatch = aws.String("*")
 				_, err := f.client.PutObject(ctx, in)
 				return err
@@ -100,6 +100,16 @@ func (f *FS) content(ctx context.Context, o object, most int) ([]byte, error) {
 		return err
 	})
 	return got, err
+}
+
+// Check proves that the store of a directory can be written and honours the conditions that Publish needs. Publish does so
+// itself; a program that checks when it starts tells its user earlier.
+func (f *FS) Check(ctx context.Context, dir string) error {
+	o, err := startFile(ctx, "checking", fs.Join(dir, "snapshot-1"))
+	if err != nil {
+		return err
+	}
+	return f.checkConditions(ctx, o)
 }
 
 // check is the proof that a bucket's store honours conditions.

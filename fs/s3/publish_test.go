@@ -16,7 +16,7 @@ import (
 
 const snapshot = "s3://wh/db/t/snapshot/snapshot-1"
 
-// hurried lets all waits pass at once and tells how long they were together.
+// hurried lets all waits pass at once and tells how long they were together. One call at a time.
 func hurried(fsys *FS) *time.Duration {
 	var waited time.Duration
 	begin := time.Now()
@@ -25,6 +25,11 @@ func hurried(fsys *FS) *time.Duration {
 		return ctx.Err()
 	}}
 	return &waited
+}
+
+// patient lets all waits pass at once and their time stand still. Calls may be made at once.
+func patient(fsys *FS) {
+	fsys.clock.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 }
 
 // drop is a fault: the connection ends, and the request is not carried out.
@@ -196,6 +201,7 @@ func TestStoresThatCannotPublishAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "ignores If-None-Match")
 		require.NotErrorIs(t, err, fs.ErrTransient)
 	}
+	require.ErrorContains(t, fsys.Check(t.Context(), "s3://wh/db/t"), "ignores If-None-Match")
 	require.Equal(t, []string{"EARLIEST"}, fstest.Names(t, fsys, fs.Dir(snapshot)))
 	require.Equal(t, 2, f.count("PUT", ".condition."), "a refusal stays")
 

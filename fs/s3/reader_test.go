@@ -152,7 +152,7 @@ func TestWindowsOfColumnsAreReadAhead(t *testing.T) {
 func TestReadsAreAsOfBytes(t *testing.T) {
 	f := newFake(t)
 	fsys := f.open(t, func(c *Config) { c.ReadCache = 1 << 20 })
-	hurried(fsys)
+	patient(fsys)
 	data := noise(2<<20 + 12345)
 	fstest.Write(t, fsys, "s3://wh/f", data)
 	want := bytes.NewReader(data)

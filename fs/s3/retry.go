@@ -1,14 +1,20 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"time"
 )
 
-// slowest is the rate, in bytes a second, below which a try is given up.
-const slowest = 128 << 10
+const (
+	// slowest is the rate, in bytes a second, that the last bytes of a request are given time for.
+	slowest = 128 << 10
+	// socketBytes may be left in the buffers of connections when the last byte of a body has been taken.
+	socketBytes = 4 << 20
+)
 
 // retrier counts the tries of one call.
 type retrier struct {
@@ -69,13 +75,16 @@ var wallClock = clock{time.Now, func(ctx context.Context, d time.Duration) error
 	}
 }}
 
-// do runs a call until it succeeds or is of no more use. bytes is what one try has to move.
-func (f *FS) do(ctx context.Context, call string, o object, bytes int64, try func(context.Context) error) error {
-	r := f.retrier()
-	for {
+// do runs a call until it succeeds or is of no more use. size is how many bytes one try has to receive.
+func (f *FS) do(ctx context.Context, call string, o object, size int64, once func(context.Context) error) error {
+	return f.try(ctx, call, o, func() error { return f.attempt(ctx, size, once) })
+}
+
+func (f *FS) try(ctx context.Context, call string, o object, once func() error) error {
+	for r := f.retrier(); ; {
 		err := ctx.Err()
 		if err == nil {
-			err = f.attempt(ctx, bytes, try)
+			err = once()
 		}
 		if err == nil {
 			return nil
@@ -89,13 +98,48 @@ func (f *FS) do(ctx context.Context, call string, o object, bytes int64, try fun
 var errTooLong = errors.New("no answer in the time for one try")
 
 // attempt runs one try in its time.
-func (f *FS) attempt(ctx context.Context, bytes int64, try func(context.Context) error) error {
-	limit := f.cfg.CallTime + time.Duration(bytes)*time.Second/slowest
+func (f *FS) attempt(ctx context.Context, size int64, once func(context.Context) error) error {
+	limit := f.cfg.CallTime + time.Duration(size)*time.Second/time.Duration(f.slowest)
 	actx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := try(actx)
+	err := once(actx)
 	if err != nil && ctx.Err() == nil && actx.Err() != nil {
 		return errTooLong // not with the cause, which looks like the end of the caller's time
 	}
 	return err
 }
+
+// send runs one try that sends data. It may take as long as it likes while the connection takes bytes, so that a slow
+// store is waited for, and one that hangs is not.
+func (f *FS) send(ctx context.Context, data []byte, once func(context.Context, io.ReadSeeker) error) error {
+	sctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(f.cfg.CallTime, func() { cancel(errTooLong) })
+	defer watch.Stop()
+	rest := time.Duration(min(len(data), socketBytes)) * time.Second / time.Duration(f.slowest)
+	err := once(sctx, &body{bytes.NewReader(data), func(left int) {
+		if left > 0 {
+			watch.Reset(f.cfg.CallTime)
+		} else {
+			watch.Reset(f.cfg.CallTime + rest)
+		}
+	}})
+	if err != nil && ctx.Err() == nil && sctx.Err() != nil {
+		return errTooLong
+	}
+	return err
+}
+
+// body tells when bytes are taken. It hides the reader's WriteTo, which would take all at once.
+type body struct {
+	data  *bytes.Reader
+	taken func(left int)
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.data.Read(p)
+	b.taken(b.data.Len())
+	return n, err
+}
+
+func (b *body) Seek(off int64, whence int) (int64, error) { return b.data.Seek(off, whence) }

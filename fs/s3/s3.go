@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"iter"
 	"net/http"
@@ -31,6 +32,7 @@ type FS struct {
 	// renewable forgets credentials that the store calls expired and gets new ones; nil if there can be none.
 	renewable *aws.CredentialsCache
 	clock     clock
+	slowest   int64           // the constant, but for tests
 	own       *http.Transport // nil: the transport is the caller's
 
 	uploads chan struct{} // a token for each part on its way
@@ -276,9 +278,11 @@ func (f *FS) Replace(ctx context.Context, path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return f.do(ctx, "replacing", o, int64(len(data)), func(ctx context.Context) error {
-		_, err := f.client.PutObject(ctx, f.put(o, data))
-		return err
+	return f.try(ctx, "replacing", o, func() error {
+		return f.send(ctx, data, func(ctx context.Context, body io.ReadSeeker) error {
+			_, err := f.client.PutObject(ctx, f.put(o, body, len(data)))
+			return err
+		})
 	})
 }
 

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"testing"
@@ -58,7 +59,7 @@ func TestDirectoriesWithMarkers(t *testing.T) {
 	}
 	for _, marker := range []string{"d/", "d/sub/", "d/old_$folder$", "empty/"} {
 		o := object{path: "s3://wh/" + marker, bucket: "wh", key: marker}
-		_, err := fsys.client.PutObject(t.Context(), fsys.put(o, nil))
+		_, err := fsys.client.PutObject(t.Context(), fsys.put(o, bytes.NewReader(nil), 0))
 		require.NoError(t, err)
 	}
 	require.ElementsMatch(t, want, fstest.Names(t, fsys, "s3://wh/d"))

@@ -1,10 +1,10 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"slices"
 	"sync"
@@ -160,16 +160,18 @@ func (w *writer) begin() error {
 }
 
 func (w *writer) upload(num int32, data []byte) error {
-	return w.f.do(w.ctx, fmt.Sprintf("writing part %d of", num), w.o, int64(len(data)), func(ctx context.Context) error {
-		out, err := w.f.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &w.o.bucket, Key: &w.o.key, UploadId: w.id, PartNumber: &num,
-			Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data)))})
-		if err != nil {
-			return err
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.parts = append(w.parts, types.CompletedPart{PartNumber: &num, ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32, ChecksumCRC64NVME: out.ChecksumCRC64NVME})
-		return nil
+	return w.f.try(w.ctx, fmt.Sprintf("writing part %d of", num), w.o, func() error {
+		return w.f.send(w.ctx, data, func(ctx context.Context, body io.ReadSeeker) error {
+			out, err := w.f.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &w.o.bucket, Key: &w.o.key, UploadId: w.id, PartNumber: &num,
+				Body: body, ContentLength: aws.Int64(int64(len(data)))})
+			if err != nil {
+				return err
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.parts = append(w.parts, types.CompletedPart{PartNumber: &num, ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32, ChecksumCRC64NVME: out.ChecksumCRC64NVME})
+			return nil
+		})
 	})
 }
 

@@ -3,6 +3,8 @@ package s3
 import (
 	"bytes"
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -89,7 +91,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			fsys := smallParts(f, t)
-			hurriedSafely(fsys)
+			patient(fsys)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			fail(f, cancel)
@@ -111,10 +113,6 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 			}
 		})
 	}
-}
-
-func hurriedSafely(fsys *FS) {
-	fsys.clock.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 }
 
 func TestAbortEndsWhatIsOnItsWay(t *testing.T) {
@@ -164,6 +162,46 @@ func TestPartsOnTheirWayAreBounded(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		require.True(t, bytes.Equal(data, fstest.Read(t, fsys, "s3://wh/"+name)))
 	}
+}
+
+// A store that takes bytes slowly is waited for, longer than the time for an answer.
+func TestSlowStoresAreWaitedFor(t *testing.T) {
+	f := newFake(t)
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err == nil {
+			err = c.(*net.TCPConn).SetWriteBuffer(32 << 10) // else the whole file is in the kernel's hands at once
+		}
+		return c, err
+	}
+	transport := &http.Transport{DialContext: dial}
+	defer transport.CloseIdleConnections()
+	fsys := f.open(t, func(c *Config) { c.CallTime, c.Transport = 300*time.Millisecond, transport })
+	fsys.slowest = 1 << 40
+	f.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			_ = c.(*net.TCPConn).SetReadBuffer(32 << 10)
+		}
+	}
+	var took time.Duration
+	f.on("PUT f", -1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		begin := time.Now()
+		var body bytes.Buffer
+		for {
+			time.Sleep(20 * time.Millisecond) // the rate
+			if _, err := io.CopyN(&body, r.Body, 64<<10); err != nil {
+				break
+			}
+		}
+		took = time.Since(begin)
+		r.Body = io.NopCloser(&body)
+		next.ServeHTTP(w, r)
+	})
+	data := noise(3 << 20)
+	fstest.Write(t, fsys, "s3://wh/f", data)
+	require.Equal(t, 1, f.count("PUT", "wh/f"))
+	require.Greater(t, took, 2*fsys.cfg.CallTime)
+	require.True(t, bytes.Equal(data, fstest.Read(t, fsys, "s3://wh/f")))
 }
 
 func TestEncryptionIsAskedFor(t *testing.T) {
