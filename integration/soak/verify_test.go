@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/integration/testkit"
+	"github.com/paimon-go/paimon-go/table"
 )
 
 // run runs one of our programs to its end and returns the lines that it printed.
@@ -112,7 +114,7 @@ func (s *stage) clean(x *Table) {
 		require.NoError(s.t, json.Unmarshal([]byte(l), &p), l)
 		if p.Severity == "orphan" {
 			left++
-			require.NoError(s.t, s.store.age(p.At, time.Now().Add(-48*time.Hour)), l)
+			require.NoError(s.t, s.store.age(fs.Join(table.TablePath(s.store.directWarehouse, database, x.Name), p.At), time.Now().Add(-48*time.Hour)), l)
 		}
 	}
 	_, err = s.run("paimon-go-compact", append([]string{"remove_orphan_files"}, s.at(x.Name)...)...)
