@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -47,8 +46,10 @@ func javaLoop(t *testing.T, x *testkit.Table, version string) (end func()) {
 }
 
 // TestJavaWritesAndWeCompact has writers of both Java versions write, one after the other, while our service compacts.
-func TestJavaWritesAndWeCompact(t *testing.T) {
-	x := testkit.NewTable(t, `{"fields":[{"name":"id","type":"BIGINT NOT NULL"},{"name":"data","type":"STRING"}],"primaryKeys":["id"],"options":{"bucket":"2","write-only":"true"}}`)
+func TestJavaWritesAndWeCompact(t *testing.T) { javaWritesAndWeCompact(t, testkit.OnDisk) }
+
+func javaWritesAndWeCompact(t *testing.T, on testkit.Storage) {
+	x := testkit.NewTableOn(t, on, `{"fields":[{"name":"id","type":"BIGINT NOT NULL"},{"name":"data","type":"STRING"}],"primaryKeys":["id"],"options":{"bucket":"2","write-only":"true"}}`)
 	p := x.Compactor("compact")
 	rows := map[int]string{}
 	input := t.TempDir() + "/rows"
@@ -85,7 +86,7 @@ func TestJavaWritesAndWeCompact(t *testing.T) {
 // tell who wrote them.
 func leftByUs(t *testing.T, x *testkit.Table) (left []string) {
 	for _, path := range x.Orphans() {
-		b, err := os.ReadFile(filepath.Join(x.Path(), path))
+		b, err := testkit.Read(t, x.Path()+"/"+path)
 		require.NoError(t, err)
 		if !strings.HasPrefix(path, "manifest/") && !bytes.Contains(b, []byte("parquet-mr")) {
 			left = append(left, path)
@@ -110,8 +111,10 @@ func trickle(w *testkit.RowWriter, from, commits, keys int) {
 }
 
 // TestWeWriteAndJavaCompacts has our writer work while Java compacts.
-func TestWeWriteAndJavaCompacts(t *testing.T) {
-	x := testkit.CreateTable(t, t.TempDir(), "d", "t", nil)
+func TestWeWriteAndJavaCompacts(t *testing.T) { weWriteAndJavaCompacts(t, testkit.OnDisk) }
+
+func weWriteAndJavaCompacts(t *testing.T, on testkit.Storage) {
+	x := testkit.CreateTable(t, on(t), "d", "t", nil)
 	w := x.Writer("writer", true)
 	end := javaLoop(t, x, testkit.JavaVersions[0])
 	trickle(w, 0, 50, 2000)
@@ -202,8 +205,10 @@ func TestAllCompactorsAtOnce(t *testing.T) {
 }
 
 // TestTwoOfOursLeaveNothing has two services compact the same buckets: what the loser wrote is removed.
-func TestTwoOfOursLeaveNothing(t *testing.T) {
-	x := testkit.CreateTable(t, t.TempDir(), "d", "t", map[string]string{"bucket": "4"})
+func TestTwoOfOursLeaveNothing(t *testing.T) { twoOfOursLeaveNothing(t, testkit.OnDisk) }
+
+func twoOfOursLeaveNothing(t *testing.T, on testkit.Storage) {
+	x := testkit.CreateTable(t, on(t), "d", "t", map[string]string{"bucket": "4"})
 	w := x.Writer("writer", true)
 	w.Put(0, "first")
 	w.Commit()

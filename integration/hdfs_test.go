@@ -26,9 +26,16 @@ func TestSinkOnHDFS(t *testing.T) {
 	t.Run("killed in the initial read", func(t *testing.T) { killedInTheInitialRead(t, testkit.OnHDFS) })
 	t.Run("killed while streaming", func(t *testing.T) { killedWhileStreaming(t, testkit.OnHDFS) })
 	t.Run("killed while Java compacts and expires", func(t *testing.T) { killedWhileJavaCompactsAndExpires(t, testkit.OnHDFS) })
+	t.Run("sink and compactor killed", func(t *testing.T) { sinkAndCompactorKilled(t, testkit.OnHDFS) })
 	t.Run("a second instance is fenced", func(t *testing.T) { secondInstanceIsFenced(t, testkit.OnHDFS) })
 	t.Run("Java writes and compacts beside", func(t *testing.T) { javaWritesAndCompactsBeside(t, testkit.OnHDFS) })
 	t.Run("all types", func(t *testing.T) { allTypesFromTableAndLog(t, testkit.OnHDFS, "parquet") })
+}
+
+func TestCompactorOnHDFS(t *testing.T) {
+	t.Run("Java writes and we compact", func(t *testing.T) { javaWritesAndWeCompact(t, testkit.OnHDFS) })
+	t.Run("we write and Java compacts", func(t *testing.T) { weWriteAndJavaCompacts(t, testkit.OnHDFS) })
+	t.Run("two of ours leave nothing", func(t *testing.T) { twoOfOursLeaveNothing(t, testkit.OnHDFS) })
 }
 
 // TestHDFSOfErasureCodes has the sink write where files are striped over the DataNodes.

@@ -135,6 +135,38 @@ func killedWhileStreaming(t *testing.T, on testkit.Storage) {
 	j.RequireJava(db.Rows("s"))
 }
 
+// TestSinkAndCompactorKilled kills both while they work on one table.
+func TestSinkAndCompactorKilled(t *testing.T) { sinkAndCompactorKilled(t, testkit.OnDisk) }
+
+func sinkAndCompactorKilled(t *testing.T, on testkit.Storage) {
+	rng := seed(t)
+	db := testkit.MySQL(t).Database(t)
+	db.Exec(wide)
+	j := testkit.NewJob(t, db, "s").On(on)
+	j.RunToLatest()
+	sink, compactor := j.Start(), j.At().Compactor("compact")
+	n := 0
+	for range kills(t, 4) {
+		for until := j.Latest() + 3 + rng.Int64N(6); j.Latest() < until; n += 50 {
+			db.InsertRows("s", n, n+50, 50, wideRow)
+			db.Exec(fmt.Sprintf("UPDATE s SET data = 'changed %d' WHERE id %% 17 = %d", n, n/50%17))
+		}
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond * j.Slowness()) // the random moment
+		if rng.IntN(2) == 0 {
+			sink.Kill()
+			sink = j.Start()
+		}
+		compactor.Kill()
+		compactor = j.At().Compactor("compact")
+	}
+	sink.WaitCaughtUp()
+	sink.Stop()
+	drained(t, j.At())
+	stopCompactor(t, compactor)
+	requireConsecutive(t, j)
+	j.RequireSame()
+}
+
 func TestKilledWhileJavaCompactsAndExpires(t *testing.T) {
 	killedWhileJavaCompactsAndExpires(t, testkit.OnDisk)
 }

@@ -173,7 +173,7 @@ func (j *Job) Saved() (SavedPosition, bool) {
 	if at < 0 {
 		return p, false
 	}
-	b, err := read(j.t, fs.Join(dir, list[at]))
+	b, err := Read(j.t, fs.Join(dir, list[at]))
 	require.NoError(j.t, err)
 	var state table.SinkState
 	require.NoError(j.t, json.Unmarshal(b, &state), "%s: %q", list[at], b)
@@ -226,13 +226,11 @@ func (j *Job) JavaRows(version string) []string {
 }
 
 // RequireSame requires that both Java versions and pypaimon read what MySQL has, and that Java finds all files to be as their
-// metadata says. pypaimon has no client for HDFS.
+// metadata says.
 func (j *Job) RequireSame() {
 	j.t.Helper()
 	j.RequireJava(j.DB.Rows(j.Source))
-	if fs.Scheme(j.Warehouse) != "hdfs" {
-		j.RequirePython(j.DB.Rows(j.Source))
-	}
+	j.RequirePython(j.DB.Rows(j.Source))
 }
 
 // RequireJava requires that both Java versions read rows (in the form of DB.Rows), and a clean deep check.

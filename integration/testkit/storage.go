@@ -139,8 +139,8 @@ func names(t testing.TB, dir string) (list []string, err error) {
 	return list, nil
 }
 
-// read is a file's content.
-func read(t testing.TB, path string) ([]byte, error) {
+// Read is a file's content.
+func Read(t testing.TB, path string) ([]byte, error) {
 	if fs.Scheme(path) == "" {
 		return os.ReadFile(filepath.Clean(path))
 	}
