@@ -53,6 +53,7 @@ var notImport = []struct{ prefix, but, why string }{
 	{"github.com/hamba/avro", "format/avro", "Avro is format/avro's matter"},
 	{"github.com/go-mysql-org/go-mysql", "cdc/mysql integration", "a program that embeds the writer links no MySQL client"},
 	{"github.com/pingcap/tidb", "cdc/mysql/ddl", "the DDL parser is large"},
+	{"github.com/aws", "fs/s3", "a program that embeds the writer links the SDK only if it imports fs/s3"},
 	{"github.com/prometheus", "internal/obs cmd", "libraries report to a Listener"},
 	{"github.com/alecthomas/kong", "cmd", "libraries have no flags"},
 	{"github.com/stretchr/testify", "fs/fstest internal/testkit integration", "tests only"},
