@@ -125,6 +125,17 @@ func (s *SpillStore) drop(seg *segment) {
 	seg.f = nil
 }
 
+// leave makes the next block go to another segment, and so to another directory, if there is one: this one's disk is full.
+func (s *SpillStore) leave(seg *segment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cur == seg {
+		seg.retired = true
+		s.drop(seg)
+		s.cur = nil
+	}
+}
+
 // reserve finds a place for a block.
 func (s *SpillStore) reserve(size int64) (*segment, int64, error) {
 	s.mu.Lock()
@@ -167,6 +178,7 @@ func (r *spillRun) append(raw, scratch []byte) ([]byte, error) {
 	r.blocks = append(r.blocks, spillBlock{seg, off, int32(len(scratch)), int32(len(raw))})
 	r.bytes += int64(len(scratch))
 	if _, err := seg.f.WriteAt(scratch, off); err != nil {
+		r.store.leave(seg)
 		return scratch, fmt.Errorf("spilling: %w: %w", ErrSpillFull, err)
 	}
 	return scratch, nil

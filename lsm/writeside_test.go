@@ -3,7 +3,9 @@ package lsm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -286,6 +288,59 @@ func TestFailedFlushFreesEverything(t *testing.T) {
 	require.NotZero(t, budget.Used())
 	tree.Seal().Discard()
 	require.Zero(t, budget.Used())
+}
+
+// A disk that is full makes rows go to level 0, and the next ones to another directory.
+func TestSpillingToAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return // no such device here
+	}
+	require.NoError(t, err)
+	typ := manyTypes()
+	budget := NewBudget(1 << 20)
+	store, err := NewSpillStore([]string{t.TempDir()}, "none", 1, 0)
+	require.NoError(t, err)
+	defer store.Close()
+	store.cur = &segment{f: full}
+	bufs := NewBuffers(NewRecords(BufferSpec{Type: &typ, Keys: []int{0}, PageSize: 64 << 10}), budget)
+	tree := bufs.NewMergeTree()
+	b := row.NewBatch(&typ)
+	for i := range 1000 {
+		for c := range b.Cols {
+			appendDrawn(&b.Cols[c], i)
+		}
+		b.EndRow(row.Insert)
+	}
+	var f Flusher
+	var sinks []*memSink
+	out := Output{Spill: store, FanIn: 2, Data: func() FileSink {
+		sinks = append(sinks, &memSink{kv: NewKeyValues(&typ)})
+		return sinks[len(sinks)-1]
+	}}
+	for i, want := range []Spilled{{Rows: 500, Files: 1}, {Rows: 500, Disk: 1}} {
+		var rows []int32
+		for r := range 500 {
+			rows = append(rows, int32(500*i+r))
+		}
+		_, err := tree.Append(b, rows, int64(500*i))
+		require.NoError(t, err)
+		p := tree.SealPart()
+		p.Queue()
+		got, err := p.Spill(t.Context(), &f, out)
+		require.NoError(t, err)
+		require.Equal(t, want, Spilled{Rows: got.Rows, Files: got.Files, Disk: min(got.Disk, 1)})
+	}
+	inc, err := tree.Seal().Flush(t.Context(), &f, out)
+	require.NoError(t, err)
+	require.Len(t, inc.New, 2)
+	n := 0
+	for _, s := range sinks {
+		n += s.kv.Len()
+	}
+	require.Equal(t, 1000, n)
+	require.Zero(t, budget.Used())
+	require.Zero(t, store.Used())
 }
 
 func TestBudgetCountsAtEveryLevelAndPressesTheLargestOwner(t *testing.T) {
