@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,9 +51,12 @@ func hdfsProxy(t *testing.T, port int) *testkit.Proxy {
 
 func openHDFS(t *testing.T, o options) *storage {
 	h := &hdfs{dir: filepath.Join(o.dir, "hdfs"), base: o.hdfsBase()}
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", hdfsReal, h.base+1))
+	require.NoError(t, err, "is there a cluster of an earlier run?") // it would be taken for ours
+	require.NoError(t, l.Close())
+	stopAfter(t, "hdfs.sh", "stop", h.dir)
 	require.NoError(t, script("hdfs.sh", "start", h.dir, fmt.Sprintf("base=%d", h.base), fmt.Sprintf("datanodes=%d", dataNodes),
 		"-Ddfs.datanode.hostname="+hdfsFake))
-	stopAfter(t, "hdfs.sh", "stop", h.dir)
 	h.name = []*testkit.Proxy{hdfsProxy(t, h.base), hdfsProxy(t, h.base+1)}
 	h.proxyDatanodes(t)
 	real, fake := filepath.Join(h.dir, "conf"), filepath.Join(o.dir, "conf")

@@ -79,8 +79,8 @@ func mysqlServer(t *testing.T, o options) *mysqlInstance {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = lock.Close() })
 	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), "another soak runs on this machine: give this one another INSTANCE=1, 2 ...")
-	require.NoError(t, s.script("start"))
 	stopAfter(t, "mysql.sh", "stop", s.name)
+	require.NoError(t, s.script("start"))
 	s.Server = &testkit.Server{Addr: fmt.Sprintf("127.0.0.1:%d", 34320+o.instance), User: "cdc", Password: "cdc", Flavor: gomysql.MySQLFlavor}
 	s.Connect(t, "").Exec("RESET BINARY LOGS AND GTIDS")
 	return s
