@@ -40,6 +40,7 @@ type FS struct {
 	login       *kerberos // nil without Kerberos
 	web         *webhdfs
 	leases      *leases
+	reports     reports
 	holder      string // of all leases
 	retryFor    time.Duration
 	sync        bool

@@ -92,6 +92,7 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	f.nn = &namenode{pool: p, retryFor: cfg.RetryFor, uri: f.uri}
 	f.dn = &connector{useHostname: s.bool("dfs.client.use.datanode.hostname"), timeout: cfg.DataTimeout, mapAddr: cfg.MapDataNode}
 	f.login = login
+	f.reports.guess.Store(int64(reportFirst))
 	f.web = newWeb(cfg, c, s, login, cfg.User)
 	f.security = &security{kerberos: login != nil, protection: protection, key: f.nn.encryptionKey}
 	f.dn.secure = f.security.secure

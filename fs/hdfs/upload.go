@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
@@ -235,19 +236,50 @@ func (f *FS) allocate(ctx context.Context, path string, id uint64, previous *ext
 // complete closes the file. The NameNode refuses until a DataNode has reported the last block, which takes some milliseconds, or
 // as long as the DataNodes collect reports.
 func (u *uploading) complete(ctx context.Context) error {
-	deadline := time.Now().Add(u.f.retryFor)
+	begin := time.Now()
+	if u.last != nil {
+		if err := backoff.Sleep(ctx, u.f.reports.wait()); err != nil {
+			return endedBy(ctx, nil)
+		}
+	}
 	for try := 0; ; try++ {
 		ok, err := u.f.nn.complete(ctx, u.path, u.f.holder, u.id, u.last)
+		if ok && u.last != nil {
+			u.f.reports.took(time.Since(begin), try)
+		}
 		if ok || err != nil {
 			return err
 		}
-		if time.Now().After(deadline) {
+		if time.Since(begin) > u.f.retryFor {
 			return &opError{"complete", u.f.uri + u.path, fs.ErrTransient, errors.New("no datanode has reported the last block"), ""}
 		}
 		if err := backoff.Sleep(ctx, backoff.Delay(4*time.Millisecond, time.Second, try)); err != nil {
-			return err
+			return endedBy(ctx, nil)
 		}
 	}
+}
+
+// reports guesses how long DataNodes take to report a block, so that the NameNode is seldom asked in vain: the guess grows towards
+// what it took when it was too short, and shrinks slowly while it is enough.
+type reports struct {
+	guess atomic.Int64 // nanoseconds
+}
+
+const (
+	reportFirst = 2 * time.Millisecond
+	reportMost  = 200 * time.Millisecond
+)
+
+func (r *reports) wait() time.Duration { return max(time.Duration(r.guess.Load()), reportFirst/4) }
+
+func (r *reports) took(d time.Duration, vain int) {
+	g := r.wait()
+	if vain == 0 {
+		g -= g / 32
+	} else {
+		g = min(d, 2*g) // one block that takes long is no rule
+	}
+	r.guess.Store(int64(min(g, reportMost)))
 }
 
 // discard removes what a failed upload has left, if that is possible. Orphan cleaning knows the name otherwise.
