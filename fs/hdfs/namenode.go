@@ -32,7 +32,7 @@ type outcome struct {
 // looks at outcome: an answer like "exists" may come from an earlier try of ours.
 func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([]byte, outcome, error) {
 	var o outcome
-	more := retryUntil(n.retryFor)
+	more, hung := retryUntil(n.retryFor), 0
 	for {
 		b, sent, err := n.try(ctx, method, req)
 		if err == nil {
@@ -44,9 +44,12 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 			o.maybe = o.maybe || sent
 			n.pool.forget()
 		}
+		if hung++; !hungUp(err) {
+			hung = 0
+		}
 		switch {
 		case ctx.Err() != nil:
-		case c != busy && c != unknown, c == unknown && n.turnedAway(err, more.tries):
+		case c != busy && c != unknown, c == unknown && n.turnedAway(hung):
 			return nil, o, wrap(method, n.uri+path, err)
 		case more.again(ctx):
 			continue
@@ -57,11 +60,9 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 	}
 }
 
-// turnedAway tells whether a NameNode with which no call has worked yet closes each connection at once, as secured ones do with
-// those who don't know Kerberos.
-func (n *namenode) turnedAway(err error, tries int) bool {
-	return tries >= 5 && !n.reached.Load() && hungUp(err)
-}
+// turnedAway tells whether a NameNode with which no call has worked yet closed so many connections in a row at once, as secured
+// ones do with those who don't know Kerberos. One that starts or ends does that too, but among other failures.
+func (n *namenode) turnedAway(hung int) bool { return hung > 5 && !n.reached.Load() }
 
 // try sends a request once. sent tells whether it may have reached the NameNode.
 func (n *namenode) try(ctx context.Context, method string, req []byte) (b []byte, sent bool, err error) {
