@@ -71,6 +71,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&r.hadoopConf, "hadoop-conf", os.Getenv("PAIMON_GO_HDFS"), "with -storage on HDFS: directory of core-site.xml and hdfs-site.xml")
 	f.StringVar(&r.http, "name-node", "", "with -storage on HDFS: host:port of the name node's HTTP, to count calls")
 	f.StringVar(&r.bin, "bin", "bin", "directory of paimon-go-sink and paimon-go-compact")
+	f.StringVar(&r.listen, "listen", "", "host:port where our sink serves metrics and profiles (/debug/pprof)")
 	f.StringVar(&r.flink, "flink", os.Getenv("PAIMON_GO_FLINK"), "directory that java/build.sh filled")
 	f.StringVar(&r.heap, "heap", "2g", "heap of each JVM")
 	f.IntVar(&r.parallelism, "parallelism", 2, "of Flink's jobs")
@@ -131,6 +132,9 @@ func (c *choice) all(ctx context.Context, r *runner) error {
 			err := r.run(ctx, s, round+1, func(res *result) error {
 				results = append(results, res)
 				fmt.Fprintf(os.Stderr, "  %s: %.1f us of CPU a change, %.0f MB, %d commits, load %s\n", res.Phase, res.PerEvent, res.Peak, res.Commits, res.Load)
+				if s.Phase == "paced" && res.Made > 1.05*r.Length.Seconds() {
+					fmt.Fprintf(os.Stderr, "  MySQL took %.0f s for what should be done in %s: the machine is too busy for the rate\n", res.Made, r.Length)
+				}
 				return appendJSON(c.json, res)
 			})
 			if err != nil {

@@ -40,6 +40,7 @@ type result struct {
 	Peak       float64 `json:"peak_rss_mb"`                   // of the process
 	CompactRSS float64 `json:"compaction_peak_rss_mb"`        // of the compaction beside
 	Wall       float64 `json:"wall_s"`                        // of the phase
+	Made       float64 `json:"changes_made_in_s,omitempty"`   // of a paced phase
 	First      float64 `json:"first_commit_s_from_the_start"` // of the process
 	written
 	latency
@@ -205,6 +206,7 @@ func (r *runner) paced(ctx context.Context, s *setting, warehouse string, res re
 	res.Events, err = r.src.paced(r.Rate, r.Length)
 	timer.Stop()
 	until, late := time.Now(), j.cpu()
+	res.Made = until.Sub(j.start).Seconds()
 	counted, failed := samples()
 	if err != nil || failed != nil {
 		return fmt.Errorf("%w %w", err, failed)

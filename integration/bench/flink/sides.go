@@ -55,6 +55,7 @@ type tools struct {
 	scratch            string
 	addr, user, secret string // of MySQL
 	hadoopConf         string // directory, or empty
+	listen             string // of our sink's metrics and profiles, or empty
 	conf, mysqlConf    []string
 	flinkConf          []string
 }
@@ -75,6 +76,9 @@ func (t *tools) source() []string {
 func (t *tools) sink(s *setting, warehouse, name string, at from) (*process, error) {
 	if s.Side == ours {
 		argv := []string{filepath.Join(t.bin, "paimon-go-sink"), "mysql_sync_table", "--primary_keys", "dt,id", "--partition_keys", "dt", "--commit_interval", s.Tick.String()}
+		if t.listen != "" {
+			argv = append(argv, "--listen", t.listen)
+		}
 		return t.ours(name, warehouse, append(append(argv, flags("--mysql_conf", t.source())...), flags("--table_conf", s.tableConf(t.conf))...))
 	}
 	source := append(t.source(), "server-id=5401-5416", "jdbc.properties.useSSL=false", "jdbc.properties.allowPublicKeyRetrieval=true", "jdbc.properties.queryInterceptors=MasterStatus")
