@@ -14,7 +14,6 @@ import (
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/compactor"
-	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -45,9 +44,7 @@ func (a *warehouseArgs) open(ctx context.Context, log *slog.Logger, options ...s
 	if err != nil {
 		return nil, err
 	}
-	if w := s3.JavaWriterWarning(root, catalog); w != "" {
-		log.Warn(w)
-	}
+	cli.AboutStorage(fsys, root, catalog, log)
 	return &warehouse{fsys: fsys, root: root, options: o, paths: map[string]string{}}, nil
 }
 

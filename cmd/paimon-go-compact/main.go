@@ -16,8 +16,6 @@ import (
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	_ "github.com/paimon-go/paimon-go/format/avro"
 	_ "github.com/paimon-go/paimon-go/format/parquet"
-	_ "github.com/paimon-go/paimon-go/fs/hdfs"
-	_ "github.com/paimon-go/paimon-go/fs/local"
 )
 
 var version = "dev"

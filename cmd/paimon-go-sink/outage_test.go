@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
+	"github.com/paimon-go/paimon-go/compactor"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/fs/faultfs"
 	"github.com/paimon-go/paimon-go/fs/mem"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/table/maintenance"
 )
 
 // rig is a job on the demo's recording over a storage that fails, slows down or hangs on demand. It is used in a synctest bubble:
@@ -260,5 +264,91 @@ func TestCallsOfTheSink(t *testing.T) {
 				require.Less(t, count["open manifest"], 3, "what is written is known")
 			})
 		})
+	}
+}
+
+// changes counts the changelog rows of all snapshots.
+func (r *rig) changes() (n int64) {
+	tab, err := table.Open(context.Background(), r.inner, rigTable, nil)
+	require.NoError(r.t, err)
+	for s, err := range tab.Snapshots(context.Background()) {
+		require.NoError(r.t, err)
+		if s.ChangelogRecordCount != nil {
+			n += *s.ChangelogRecordCount
+		}
+	}
+	return n
+}
+
+// forget compacts the table and expires all snapshots of the job, if there are any, and returns the changes that they had.
+func (r *rig) forget() int64 {
+	ctx := r.t.Context()
+	tab, err := table.Open(ctx, r.inner, rigTable, nil)
+	if errors.Is(err, table.ErrNoTable) {
+		return 0
+	}
+	require.NoError(r.t, err)
+	last, err := tab.Latest(ctx)
+	require.NoError(r.t, err)
+	if last == nil {
+		return 0
+	}
+	changes := r.changes()
+	s, err := compactor.New(compactor.Config{Strategy: compactor.Full, Workers: 1}, oneTable{tab})
+	require.NoError(r.t, err)
+	_, err = s.Once(ctx)
+	require.NoError(r.t, err)
+	one := 1
+	_, err = maintenance.ExpireSnapshots(ctx, tab, maintenance.ExpireOptions{RetainMax: &one, RetainMin: &one, MaxDeletes: 1000})
+	require.NoError(r.t, err)
+	last, err = tab.Latest(ctx)
+	require.NoError(r.t, err)
+	require.Equal(r.t, table.CommitCompact, last.CommitKind)
+	return changes
+}
+
+// oneTable is the table that a compactor sees.
+type oneTable struct{ t *table.Table }
+
+func (o oneTable) List(context.Context) ([]string, error)             { return []string{"d.t"}, nil }
+func (o oneTable) Open(context.Context, string) (*table.Table, error) { return o.t, nil }
+
+// TestCrashesOfTheSinkLoseAndDoubleNothing cuts the job at a call that changes storage, gives the next one what a crash may have left
+// of it, and demands that in the end all rows, and all changes, are there once. Every second time all snapshots of the job are
+// expired by then, so that the file beside the table has to tell where it was.
+func TestCrashesOfTheSinkLoseAndDoubleNothing(t *testing.T) {
+	step := 250
+	if os.Getenv("PAIMON_GO_ALL_FAULTS") != "" {
+		step = 1
+	}
+	changelog := []string{"changelog-producer=input", "precommit-compact=true"}
+	var want int64
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, changelog...)
+		require.NoError(t, r.run(t.Context()))
+		want = r.changes()
+	})
+	require.Positive(t, want)
+	for how := faultfs.Before; how <= faultfs.Torn; how++ {
+		for n, more := 1+int(how)*step/4, true; more; n += step {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, changelog...)
+				r.job.args.StoragePatience = 0
+				r.faulty.Set(faultfs.CutAt(n, how))
+				more = r.run(t.Context()) != nil
+				again := newRig(t, changelog...)
+				again.inner = r.inner.CrashCloneAtRandom(rand.New(rand.NewPCG(uint64(n), uint64(how))))
+				again.faulty = faultfs.New(again.inner, nil)
+				again.job.fsys = again.faulty
+				var before int64
+				if n/step%2 == 0 {
+					before = again.forget()
+				}
+				require.NoError(t, again.run(t.Context()), "way %d, call %d", how, n)
+				rows, _ := again.rows()
+				require.Equal(t, recordedRows, rows, "way %d, call %d", how, n)
+				require.Equal(t, want, before+again.changes(), "way %d, call %d", how, n)
+			})
+		}
 	}
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs"
-	_ "github.com/paimon-go/paimon-go/fs/hdfs"
-	_ "github.com/paimon-go/paimon-go/fs/local" // the file system of plain paths
-	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer"
 )
@@ -94,9 +91,7 @@ func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w := s3.JavaWriterWarning(warehouse, catalog); w != "" {
-		log.Warn(w)
-	}
+	cli.AboutStorage(fsys, warehouse, catalog, log)
 	j.fsys, j.path = fsys, table.TablePath(warehouse, args.Database, args.Table)
 	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
 	j.source.LowerNames = j.lower
@@ -171,6 +166,9 @@ func (j *job) run(ctx context.Context, e *environment) error {
 // is about to stream.
 func (j *job) session(ctx context.Context, e *environment, metrics *metrics, opened func()) (err error) {
 	j.table, j.state, j.resume, j.saved, j.unsaved = nil, nil, writer.Resume{}, table.SinkState{}, false
+	if err := cli.CheckStorage(ctx, j.fsys, j.path); err != nil {
+		return err
+	}
 	if err := j.openTable(ctx); err != nil {
 		return err
 	}

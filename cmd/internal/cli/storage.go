@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/fs"
+	_ "github.com/paimon-go/paimon-go/fs/hdfs"  // hdfs://
+	_ "github.com/paimon-go/paimon-go/fs/local" // plain paths
+	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -33,6 +37,33 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string) (fs.Fi
 		return nil, "", nil, fmt.Errorf("%s %s: %w: %w", flag, uri, err, ErrUsage)
 	}
 	return fsys, strings.TrimRight(uri, "/"), conf, nil
+}
+
+// AboutStorage says in the log what a program that commits to a storage has to tell its user.
+func AboutStorage(fsys fs.FileSystem, uri string, conf map[string]string, log *slog.Logger) {
+	if w := s3.JavaWriterWarning(uri, conf); w != "" {
+		log.Warn(w)
+	}
+	if s, ok := fsys.(interface{ Ignored() []string }); ok {
+		for _, key := range s.Ignored() {
+			log.Warn("this setting of --catalog_conf has no effect", "key", key)
+		}
+	}
+}
+
+// CheckStorage proves that commits below a directory are safe, where a storage may be one that they are not safe on.
+func CheckStorage(ctx context.Context, fsys fs.FileSystem, dir string) error {
+	s, ok := fsys.(interface {
+		Check(ctx context.Context, dir string) error
+	})
+	if !ok {
+		return nil
+	}
+	err := s.Check(ctx, dir)
+	if err != nil && !StorageFailed(err) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", err, ErrUsage)
+	}
+	return err
 }
 
 // TableOptions reads repeated table options and refuses those that are wrong. The warnings are for the log.
