@@ -30,7 +30,7 @@ type FileSystem interface {
 	// the compare-and-swap of the table format: every implementation is atomic against other processes and against Java
 	// writers. An error means that the outcome is unknown unless it is ErrNotPublished.
 	Publish(ctx context.Context, path string, data []byte) (bool, error)
-	// Replace overwrites a small hint file; readers must tolerate any age of it.
+	// Replace overwrites a small file, durably; of a hint, readers must tolerate any age.
 	Replace(ctx context.Context, path string, data []byte) error
 }
 

@@ -249,7 +249,8 @@ func (FS) Replace(ctx context.Context, path string, data []byte) error {
 		_ = os.Remove(tmp)
 		return fs.Classify(err)
 	}
-	return nil
+	// Or a power cut brings back what was before, such as a position of before a commit that has been made.
+	return fs.Classify(syncDir(filepath.Dir(p)))
 }
 
 func writeTemp(p string, data []byte) (string, error) {

@@ -24,7 +24,7 @@ type FS struct {
 	mu    sync.Mutex // guards all below
 	files map[string]*file
 	dirs  map[string]time.Time
-	// gone are removed files and replaced contents, whose removal a crash may undo.
+	// gone are removed files, whose removal a crash may undo.
 	gone map[string]*file
 }
 
@@ -47,8 +47,8 @@ func New() *FS {
 func (m *FS) CrashClone() *FS { return m.crash(nil) }
 
 // CrashCloneAtRandom returns a copy as it may be after a crash in this moment: files that are still being written are there
-// with some of their bytes or not at all, and some of the removals and hint replacements since the last crash are undone,
-// as removing makes nothing durable.
+// with some of their bytes or not at all, and some of the removals since the last crash are undone, as removing makes nothing
+// durable.
 func (m *FS) CrashCloneAtRandom(rng *rand.Rand) *FS { return m.crash(rng) }
 
 func (m *FS) crash(rng *rand.Rand) *FS {
@@ -265,9 +265,7 @@ func (m *FS) Replace(ctx context.Context, path string, data []byte) error {
 		return err
 	}
 	m.makeParents(path)
-	if f := m.files[path]; f != nil && f.durable {
-		m.gone[path] = f
-	}
+	delete(m.gone, path)
 	m.files[path] = &file{data: slices.Clone(data), mod: time.Now(), durable: true}
 	return nil
 }
