@@ -2,7 +2,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help build demo test unit integration soak race lint vuln fuzz bench bench-flink golden docs clean
+.PHONY: help build demo test unit integration soak faults race lint vuln fuzz bench bench-flink golden docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ soak: ## real programs under random faults until DURATION is over, then compare;
 	  PAIMON_GO_TEST_HOME="$$home" PAIMON_GO_ORACLE="$${PAIMON_GO_ORACLE:-$$home/oracle/oracle}" \
 	  $(foreach v,$(SOAK),$(if $($v),PAIMON_GO_SOAK_$v='$($v)')) \
 	  $(GO) test -tags integration -count=1 -timeout 0 -v -run '^TestSoak$$' ./integration/soak
+
+faults: ## each call of writer, commits, compaction and expiry fails in every way (minutes; unit tests take samples)
+	PAIMON_GO_ALL_FAULTS=1 $(GO) test -timeout 60m -run 'Fault|Crash|FailureOf|Vanish|CutShort' ./table/... ./writer ./compactor ./cmd/paimon-go-sink
 
 race: ## unit tests under the race detector
 	$(GO) test -race ./...
