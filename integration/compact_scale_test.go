@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"strings"
+	"strconv"
 	"testing"
 	"time"
 
@@ -130,9 +130,9 @@ func total(x *testkit.Table) (s sums) {
 
 // random is text that compresses a little.
 func random(rng *rand.Rand, n int) string {
-	var b strings.Builder
-	for b.Len() < n {
-		fmt.Fprintf(&b, "%x ", rng.Uint64())
+	b := make([]byte, 0, n+17)
+	for len(b) < n {
+		b = append(strconv.AppendUint(b, rng.Uint64(), 16), ' ')
 	}
-	return b.String()[:n]
+	return string(b[:n])
 }
