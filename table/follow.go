@@ -18,6 +18,14 @@ func (t *Table) Unchanged(ctx context.Context, s *Snapshot) (bool, error) {
 	return err == nil && !next, err
 }
 
+// Seen returns the newest snapshot that this Table has met, by looking or by committing, nil when there is none. It costs nothing.
+func (t *Table) Seen() *Snapshot {
+	if c := t.meta.lastSeen(); c != nil {
+		return c.Snapshot
+	}
+	return nil
+}
+
 // Dynamic returns the options that lie over those of the schema.
 func (t *Table) Dynamic() Options { return t.dynamic.Clone() }
 

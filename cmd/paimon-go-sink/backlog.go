@@ -50,6 +50,7 @@ func (b *backlog) seen(deepest int, now time.Time) bool {
 
 // watchBacklog looks at the table until ctx ends.
 func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
+	last := int64(0) // our newest snapshot at the last look
 	for pause := time.Duration(0); ; {
 		timer := time.NewTimer(pause)
 		select {
@@ -59,12 +60,20 @@ func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
 		case <-timer.C:
 		}
 		began := time.Now()
-		deepest, files, err := deepestLevel0(ctx, t)
+		s := t.Seen()
+		if own := j.newest.Load(); s == nil || s.ID < own || own == last { // else a commit since then has looked
+			var err error
+			if s, err = t.Latest(ctx); err != nil {
+				j.notLooked(ctx, err)
+				pause = lookEvery
+				continue
+			}
+		}
+		last = j.newest.Load()
+		deepest, files, err := deepestLevel0(ctx, t, s)
 		pause = max(lookEvery, lookShare*time.Since(began))
 		if err != nil {
-			if ctx.Err() == nil {
-				j.log.Debug("looking at level 0 of the table", "error", err)
-			}
+			j.notLooked(ctx, err)
 			continue
 		}
 		b.files.Store(int64(files))
@@ -75,12 +84,14 @@ func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
 	}
 }
 
-// deepestLevel0 counts the level-0 files of the worst bucket, and those of all.
-func deepestLevel0(ctx context.Context, t *table.Table) (deepest, files int, err error) {
-	s, err := t.Latest(ctx)
-	if err != nil {
-		return 0, 0, err
+func (j *job) notLooked(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		j.log.Debug("looking at level 0 of the table", "error", err)
 	}
+}
+
+// deepestLevel0 counts the level-0 files of the worst bucket at a snapshot, and those of all.
+func deepestLevel0(ctx context.Context, t *table.Table, s *table.Snapshot) (deepest, files int, err error) {
 	type place struct {
 		partition string
 		bucket    int32

@@ -34,7 +34,10 @@ func TestWarnsOfABacklogThatNobodyCompacts(t *testing.T) {
 func TestDeepestLevel0(t *testing.T) {
 	w := t.TempDir()
 	replay(t, 0, w, with("--primary_keys", "day,id", "--partition_keys", "day")...)
-	deepest, files, err := deepestLevel0(context.Background(), openTable(t, w))
+	tab := openTable(t, w)
+	latest, err := tab.Latest(context.Background())
+	require.NoError(t, err)
+	deepest, files, err := deepestLevel0(context.Background(), tab, latest)
 	require.NoError(t, err)
 	require.Positive(t, deepest)
 	require.Greater(t, files, deepest)
