@@ -73,7 +73,7 @@ func killedInTheInitialRead(t *testing.T, on testkit.Storage) {
 	j := testkit.NewJob(t, db, "s").On(on).Set("scan.incremental.snapshot.chunk.size", "100")
 	n := 6000 * kills(t, 5) / int(j.Slowness())
 	db.InsertRows("s", 0, n, 5000, wideRow)
-	j.Interval = "100ms"
+	j.Interval = (100 * time.Millisecond * j.Slowness()).String()
 	within := 0
 	for range kills(t, 5) {
 		p := j.Start()
@@ -98,7 +98,7 @@ func killedWhileStreaming(t *testing.T, on testkit.Storage) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
 	j := testkit.NewJob(t, db, "s").On(on)
-	j.Interval = "100ms"
+	j.Interval = (100 * time.Millisecond * j.Slowness()).String()
 	j.RunToLatest() // the table is empty: every row comes from the log
 	ended := make(chan int)
 	stop := make(chan struct{})
@@ -122,7 +122,7 @@ func killedWhileStreaming(t *testing.T, on testkit.Storage) {
 	for range kills(t, 6) {
 		p := j.Start()
 		p.Until(30*time.Second, "the start", func() bool { return strings.Contains(p.Output(), "msg=started") })
-		time.Sleep(time.Duration(rng.IntN(700)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(700)) * time.Millisecond * j.Slowness())
 		p.Kill()
 	}
 	close(stop)
@@ -176,7 +176,7 @@ func killedWhileJavaCompactsAndExpires(t *testing.T, on testkit.Storage) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
 	j := testkit.NewJob(t, db, "s").On(on)
-	j.Interval = "100ms"
+	j.Interval = (100 * time.Millisecond * j.Slowness()).String()
 	j.RunToLatest()
 	h := history{}
 	n := 0
