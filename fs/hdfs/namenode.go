@@ -32,7 +32,7 @@ type outcome struct {
 // looks at outcome: an answer like "exists" may come from an earlier try of ours.
 func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([]byte, outcome, error) {
 	var o outcome
-	more, hung := retryUntil(n.retryFor), 0
+	more, answered := retryUntil(n.retryFor), time.Now()
 	for {
 		b, sent, err := n.try(ctx, method, req)
 		if err == nil {
@@ -44,12 +44,12 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 			o.maybe = o.maybe || sent
 			n.pool.forget()
 		}
-		if hung++; !hungUp(err) {
-			hung = 0
+		if !hungUp(err) {
+			answered = time.Now()
 		}
 		switch {
 		case ctx.Err() != nil:
-		case c != busy && c != unknown, c == unknown && n.turnedAway(hung):
+		case c != busy && c != unknown, c == unknown && n.turnedAway(answered, more.tries):
 			return nil, o, wrap(method, n.uri+path, err)
 		case more.again(ctx):
 			continue
@@ -60,9 +60,15 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 	}
 }
 
-// turnedAway tells whether a NameNode with which no call has worked yet closed so many connections in a row at once, as secured
-// ones do with those who don't know Kerberos. One that starts or ends does that too, but among other failures.
-func (n *namenode) turnedAway(hung int) bool { return hung > 5 && !n.reached.Load() }
+// hangsUp is for how long a NameNode may end each connection at once, before that is taken for its last word.
+const hangsUp = 20 * time.Second
+
+// turnedAway tells whether a NameNode with which no call has worked yet has done nothing since some time but to hang up, as secured
+// ones do with those who don't know Kerberos. One that starts or ends does so too, but among other failures, and a proxy in front
+// of one that is away, but not for so long.
+func (n *namenode) turnedAway(since time.Time, tries int) bool {
+	return tries >= 5 && time.Since(since) > min(hangsUp, n.retryFor/2) && !n.reached.Load()
+}
 
 // try sends a request once. sent tells whether it may have reached the NameNode.
 func (n *namenode) try(ctx context.Context, method string, req []byte) (b []byte, sent bool, err error) {
