@@ -69,7 +69,7 @@ type from struct {
 func (t *tools) source() []string {
 	host, port, _ := net.SplitHostPort(t.addr)
 	return []string{"hostname=" + host, "port=" + port, "username=" + t.user, "password=" + t.secret, "database-name=" + database,
-		"table-name=" + tableName, "server-time-zone=UTC"}
+		"table-name=" + tableName, "server-time-zone=UTC", "jdbc.properties.useSSL=false"}
 }
 
 // sink starts the job that brings MySQL's changes into the table.
@@ -81,7 +81,7 @@ func (t *tools) sink(s *setting, warehouse, name string, at from) (*process, err
 		}
 		return t.ours(name, warehouse, append(append(argv, flags("--mysql_conf", t.source())...), flags("--table_conf", s.tableConf(t.conf))...))
 	}
-	source := append(t.source(), "server-id=5401-5416", "jdbc.properties.useSSL=false", "jdbc.properties.allowPublicKeyRetrieval=true", "jdbc.properties.queryInterceptors=MasterStatus")
+	source := append(t.source(), "server-id=5401-5416", "jdbc.properties.allowPublicKeyRetrieval=true", "jdbc.properties.queryInterceptors=MasterStatus")
 	if at.file != "" {
 		source = append(source, "scan.startup.mode=specific-offset", "scan.startup.specific-offset.file="+at.file, "scan.startup.specific-offset.pos="+strconv.FormatInt(at.pos, 10))
 	}
