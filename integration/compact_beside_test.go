@@ -66,7 +66,7 @@ func javaWritesAndWeCompact(t *testing.T, on testkit.Storage) {
 			b.WriteString(rows[id] + "\n")
 		}
 		require.NoError(t, os.WriteFile(input, []byte(b.String()), 0o644))
-		x.Java(testkit.JavaVersions[round%2], "write", "--input", input, "--commit-every", "25")
+		x.Java(testkit.JavaVersions[round%2], "write", "--input", input, "--commit-every", fmt.Sprint(25*int(testkit.Slowness(x.Warehouse))))
 	}
 	drained(t, x)
 	stopCompactor(t, p)
@@ -117,7 +117,7 @@ func weWriteAndJavaCompacts(t *testing.T, on testkit.Storage) {
 	x := testkit.CreateTable(t, on(t), "d", "t", nil)
 	w := x.Writer("writer", true)
 	end := javaLoop(t, x, testkit.JavaVersions[0])
-	trickle(w, 0, 50, 2000)
+	trickle(w, 0, 50/int(testkit.Slowness(x.Warehouse)), 2000)
 	w.Close()
 	end()
 	require.Positive(t, compactions(x))

@@ -44,12 +44,15 @@ func OnS3(t testing.TB) string {
 }
 
 // Slowness is how much longer than on the disk a commit takes, roughly.
-func (j *Job) Slowness() time.Duration {
-	if fs.Scheme(j.Warehouse) == "" {
+func Slowness(warehouse string) time.Duration {
+	if fs.Scheme(warehouse) == "" {
 		return 1
 	}
 	return 3
 }
+
+// Slowness is that of the job's table.
+func (j *Job) Slowness() time.Duration { return Slowness(j.Warehouse) }
 
 var (
 	warehouses atomic.Int64

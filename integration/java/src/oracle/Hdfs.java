@@ -5,9 +5,12 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.security.UserGroupInformation;
 
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
 
@@ -15,14 +18,32 @@ import java.util.Random;
 final class Hdfs {
     private Hdfs() {}
 
+    /** Logs in by the keytab that --catalog names, as Paimon's engines do before they open a catalog. */
+    static void login() {
+        String keytab = Common.catalogOptions.get("security.kerberos.login.keytab");
+        if (keytab == null) {
+            return;
+        }
+        try {
+            UserGroupInformation.setConfiguration(configuration());
+            UserGroupInformation.loginUserFromKeytab(Common.catalogOptions.get("security.kerberos.login.principal"), keytab);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     private static FileSystem open(Path root) throws Exception {
+        return FileSystem.get(root.toUri(), configuration());
+    }
+
+    private static Configuration configuration() {
         Configuration c = new Configuration();
         String dir = Common.catalogOptions.get("hadoop-conf-dir");
         if (dir != null) {
             c.addResource(new Path("file://" + dir + "/core-site.xml"));
             c.addResource(new Path("file://" + dir + "/hdfs-site.xml"));
         }
-        return FileSystem.get(root.toUri(), c);
+        return c;
     }
 
     /**
