@@ -142,7 +142,7 @@ func TestErasureCodedDirectories(t *testing.T) {
 func TestSecuredClusters(t *testing.T) {
 	for _, options := range [][]string{
 		{"protection=integrity", "-Dhadoop.rpc.protection=integrity"},
-		{"protection=privacy", "-Dhadoop.rpc.protection=privacy", "ticket=20"},
+		{"protection=privacy", "-Dhadoop.rpc.protection=privacy", "ticket=40"},
 		{"-Ddfs.encrypt.data.transfer=true", "-Ddfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"},
 	} {
 		t.Run(options[0], func(t *testing.T) {

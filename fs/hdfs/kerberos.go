@@ -24,8 +24,11 @@ type kerberos struct {
 
 	mu     sync.Mutex
 	client *krb.Client
-	read   time.Time // modification time of the ticket cache when it was read
 	old    []*krb.Client
+
+	// of the ticket cache:
+	read    time.Time // its modification time when it was read
+	expires time.Time // when its ticket to get tickets ends
 }
 
 // newKerberos takes keytab and principal, or the ticket cache if there is none, as Paimon does.
@@ -106,7 +109,7 @@ func (k *kerberos) fromCache() (*krb.Client, error) {
 		return nil, fmt.Errorf("%w: no Kerberos tickets (run kinit, or set security.kerberos.login.keytab and security.kerberos.login.principal): %w", errConfig, err)
 	}
 	if k.client != nil && st.ModTime().Equal(k.read) {
-		return k.client, nil
+		return k.client, k.stillGood()
 	}
 	conf, err := k.config()
 	if err != nil {
@@ -114,7 +117,16 @@ func (k *kerberos) fromCache() (*krb.Client, error) {
 	}
 	cache, err := krbcred.LoadCCache(k.cache)
 	if err != nil {
-		return nil, fmt.Errorf("%w: ticket cache %s: %w", errConfig, k.cache, err)
+		return nil, fmt.Errorf("ticket cache %s: %w", k.cache, err) // perhaps kinit is writing it
+	}
+	k.expires = time.Time{}
+	for _, e := range cache.GetEntries() {
+		if name := e.Server.PrincipalName.NameString; len(name) > 0 && name[0] == "krbtgt" && e.EndTime.After(k.expires) {
+			k.expires = e.EndTime
+		}
+	}
+	if err := k.stillGood(); err != nil {
+		return nil, err
 	}
 	client, err := krb.NewFromCCache(cache, conf, krb.DisablePAFXFAST(true))
 	if err != nil {
@@ -125,6 +137,14 @@ func (k *kerberos) fromCache() (*krb.Client, error) {
 	}
 	k.client, k.read = client, st.ModTime()
 	return client, nil
+}
+
+// stillGood is an error that may pass: whoever keeps the cache may be late.
+func (k *kerberos) stillGood() error {
+	if time.Now().After(k.expires) {
+		return fmt.Errorf("the Kerberos tickets in %s have expired: run kinit, or set security.kerberos.login.keytab and security.kerberos.login.principal", k.cache)
+	}
+	return nil
 }
 
 func (k *kerberos) close() {
