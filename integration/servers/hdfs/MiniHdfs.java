@@ -181,7 +181,7 @@ public class MiniHdfs {
     java.util.Properties p = org.apache.hadoop.minikdc.MiniKdc.createConf();
     p.setProperty("kdc.port", "" + port);
     p.setProperty("kdc.bind.address", "127.0.0.1");
-    p.setProperty("max.ticket.lifetime", ticket + "000");
+    p.setProperty("max.ticket.lifetime", ticket); // seconds
     File kdcDir = new File(dir, "kdc");
     kdcDir.mkdirs();
     org.apache.hadoop.minikdc.MiniKdc kdc = new org.apache.hadoop.minikdc.MiniKdc(p, kdcDir);
