@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -143,6 +145,9 @@ func (s *stage) requireOnlyOrphans(who string, x *Table, lines []string) {
 	}
 }
 
+// addedCells are the cells of columns that the workload added.
+var addedCells = regexp.MustCompile(`,"added_\d+":(?:"(?:[^"\\]|\\.)*"|[^,}]*)`)
+
 // verifyChanges requires that the changelog, from the first change on, makes the rows, by our reader and Java's.
 func (s *stage) verifyChanges(x *Table, rows []string) {
 	lines, err := s.run("paimon-go", append([]string{"schema", "--json"}, s.at(x.Name)...)...)
@@ -159,6 +164,12 @@ func (s *stage) verifyChanges(x *Table, rows []string) {
 	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go", rows, replayed)
 	java, err := s.java(testkit.JavaVersions[0], "changelog", x)
 	require.NoError(s.t, err)
+	if !slices.ContainsFunc(java, func(l string) bool { return strings.Contains(l, `"added_`) }) {
+		// As long as the first snapshot is there, Java reads all changes by its schema.
+		for i := range ours {
+			ours[i] = addedCells.ReplaceAllString(ours[i], "")
+		}
+	}
 	sort.Strings(ours)
 	sort.Strings(java)
 	testkit.RequireSameRows(s.t, x.Name+"'s changelog by paimon-go, where Java", java, ours)
