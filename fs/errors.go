@@ -12,6 +12,10 @@ var ErrFull = errors.New("storage is full")
 // ErrPermission is wrapped by failures for want of rights, a read-only file system among them.
 var ErrPermission = iofs.ErrPermission
 
+// ErrConfig is wrapped by failures that a wrong setting of the storage is the cause of: an address, a bucket or region that is not
+// so, a storage that lacks what is needed.
+var ErrConfig = errors.New("wrong setting of the storage")
+
 // Classify adds the class of an operating system error (ErrFull, ErrPermission, ErrTransient) beside its cause: both
 // errors.Is(err, fs.ErrFull) and errors.Is(err, syscall.ENOSPC) hold. Other errors come back as they are.
 func Classify(err error) error {

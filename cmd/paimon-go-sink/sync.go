@@ -87,7 +87,7 @@ func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
 	for _, w := range warnings {
 		log.Warn(w)
 	}
-	fsys, warehouse, catalog, err := cli.Storage(context.Background(), "--warehouse", args.Warehouse, args.CatalogConf)
+	fsys, warehouse, catalog, err := cli.Storage(context.Background(), "--warehouse", args.Warehouse, args.CatalogConf, args.SpillDir...)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format"
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -23,7 +24,7 @@ var classes = []cli.Class{
 	{Is: cli.Wraps(errOrphans), Code: cli.ExitCorrupt, What: "only orphans; they do no harm, paimon-go-compact remove_orphan_files removes old ones"},
 	{Is: cli.Wraps(table.ErrCorrupt, format.ErrCorrupt, table.ErrNewerFormat), Code: cli.ExitCorrupt, What: "table corrupt or of a newer format; paimon-go check tells more, no file was changed"},
 	{Is: cli.Wraps(lsm.ErrUnsupported), Code: cli.ExitUsage, What: "this kind of table is not read by this program; read it with another Paimon engine"},
-	{Is: cli.Wraps(cli.ErrUsage, table.ErrOption, table.ErrSchema, table.ErrNoTable, table.ErrTableExists), Code: cli.ExitUsage, What: "usage; correct the arguments named above, --help lists them"},
+	{Is: cli.Wraps(cli.ErrUsage, fs.ErrConfig, table.ErrOption, table.ErrSchema, table.ErrNoTable, table.ErrTableExists), Code: cli.ExitUsage, What: "usage; correct the arguments named above, --help lists them"},
 	{Is: cli.StorageFailed, Code: cli.ExitStorage, What: "storage unreachable, full, or a file has gone; mend the storage or take a snapshot that has not expired"},
 }
 

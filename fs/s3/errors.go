@@ -39,6 +39,7 @@ const (
 	replaced        // while it was read
 	badRange        // a read behind the end
 	unknown         // the store does not know the call or a header of it
+	plain           // the store doesn't speak TLS
 	expired         // credentials that a provider may renew
 )
 
@@ -118,7 +119,9 @@ func ofNetwork(err error) class {
 	var de *smithy.DeserializationError
 	var connErr interface{ ConnectionError() bool }
 	switch {
-	case errors.As(err, &cert), errors.As(err, &authority), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+	case strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return plain
+	case errors.As(err, &cert), errors.As(err, &authority):
 		return failed
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return unnamed
@@ -141,8 +144,8 @@ var errReplaced = errors.New("the file was replaced while it was read")
 var errStalled = errors.New("no byte has come for too long")
 
 func response(err error) *smithyhttp.Response {
-	var re *smithyhttp.ResponseError
-	if errors.As(err, &re) && re.Response != nil && re.Response.Response != nil {
+	var re *smithyhttp.ResponseError // made of nothing when no answer came
+	if errors.As(err, &re) && re.Response != nil && re.Response.Response != nil && re.Response.StatusCode != 0 {
 		return re.Response
 	}
 	return nil
@@ -174,8 +177,10 @@ func fail(ctx context.Context, call, path string, err error) error {
 		e.class = fs.ErrNotExist
 	case exists:
 		e.class = fs.ErrExist
+	case plain:
+		e.class, e.hint = fs.ErrConfig, "the store speaks plain HTTP: write s3.endpoint=http://…"
 	case noBucket:
-		e.hint = "the bucket does not exist: create it, or look at the path and s3.endpoint"
+		e.class, e.hint = fs.ErrConfig, "the bucket does not exist: create it, or look at the path and s3.endpoint"
 	case noUpload:
 		e.hint = "the store has dropped the unfinished upload, perhaps by a lifecycle rule of the bucket"
 	case denied:
@@ -185,9 +190,9 @@ func fail(ctx context.Context, call, path string, err error) error {
 	case full:
 		e.class = fs.ErrFull
 	case moved:
-		e.hint = "the bucket is in another region: set s3.endpoint.region" + region(err)
+		e.class, e.hint = fs.ErrConfig, "the bucket is in another region: set s3.endpoint.region"+region(err)
 	case unknown:
-		e.hint = "this store lacks a call that is needed"
+		e.class, e.hint = fs.ErrConfig, "this store lacks a call that is needed"
 	case throttled, passing, conflict:
 		e.class = fs.ErrTransient
 	case unnamed:

@@ -15,14 +15,18 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// Storage opens the file system of a path or URI, and returns the path in full and the settings of --catalog_conf.
-func Storage(ctx context.Context, flag, uri string, catalogConf []string) (fs.FileSystem, string, map[string]string, error) {
+// Storage opens the file system of a path or URI, and returns the path in full and the settings of --catalog_conf. Local disk that
+// a storage needs is taken from the first of spillDirs.
+func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillDirs ...string) (fs.FileSystem, string, map[string]string, error) {
 	conf, err := Pairs("catalog_conf", catalogConf)
 	if err != nil {
 		return nil, "", nil, err
 	}
 	if m := conf["metastore"]; m != "" && m != "filesystem" {
 		return nil, "", nil, fmt.Errorf("--catalog_conf metastore=%s is not supported, only filesystem: %w", m, ErrUsage)
+	}
+	if len(spillDirs) > 0 && conf["hdfs.spool-dir"] == "" {
+		conf["hdfs.spool-dir"] = spillDirs[0]
 	}
 	if fs.Scheme(uri) == "" {
 		if uri, err = filepath.Abs(uri); err != nil {
