@@ -2,7 +2,6 @@ package compactor
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -98,7 +97,7 @@ func (l *limitedFS) Remove(ctx context.Context, path string) error {
 func (l *limitedFS) Publish(ctx context.Context, path string, data []byte) (bool, error) {
 	// An error before the call must not look like an unknown outcome.
 	if err := l.ops.wait(ctx, 3); err != nil {
-		return false, fmt.Errorf("%w: %w", fs.ErrNotPublished, err)
+		return false, fs.NotPublished(err)
 	}
 	return l.FileSystem.Publish(ctx, path, data)
 }

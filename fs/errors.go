@@ -54,6 +54,11 @@ func Passing(err error) bool {
 	return (errors.Is(err, ErrTransient) || errors.Is(err, ErrFull)) && !errors.Is(err, ErrPermission)
 }
 
+// NotPublished marks an error of Publish after which the file certainly does not exist by this call: it wraps ErrNotPublished beside
+// its cause, and has the cause's text.
+func NotPublished(err error) error { return &classified{ErrNotPublished, err} }
+
+// classified is an error and what else errors.Is shall find.
 type classified struct{ class, err error }
 
 func (c *classified) Error() string   { return c.err.Error() }

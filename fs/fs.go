@@ -72,6 +72,6 @@ var (
 	ErrNotExist = iofs.ErrNotExist
 	// ErrTransient is wrapped by failures that may pass when tried again.
 	ErrTransient = errors.New("storage is not available at the moment")
-	// ErrNotPublished is wrapped by an error of Publish after which the file certainly does not exist by this call.
+	// ErrNotPublished is wrapped by an error of Publish after which the file certainly does not exist by this call; see NotPublished.
 	ErrNotPublished = errors.New("nothing was published")
 )

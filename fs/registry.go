@@ -45,7 +45,7 @@ func For(ctx context.Context, uri string, conf map[string]string) (FileSystem, e
 	}
 	fsys, err := open(ctx, uri, conf)
 	if err != nil {
-		return nil, fmt.Errorf("opening storage of %s: %w", uri, err)
+		return nil, fmt.Errorf("opening storage of %s: %w", Masked(uri), err)
 	}
 	return fsys, nil
 }
@@ -63,6 +63,28 @@ func Scheme(uri string) string {
 		}
 	}
 	return strings.ToLower(uri[:i])
+}
+
+// Masked is a URI as it may be printed: without the user, keys or password that somebody has put before its host or bucket. A
+// secret may have a slash in it, so what is no port after a colon is taken for one.
+func Masked(uri string) string {
+	scheme := Scheme(uri)
+	rest, ok := strings.CutPrefix(uri[len(scheme):], "://")
+	if scheme == "" || !ok {
+		return uri
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	end := strings.LastIndexByte(authority, '@')
+	if _, port, found := strings.Cut(authority, ":"); end < 0 && found && strings.Trim(port, "0123456789") != "" {
+		end = strings.IndexByte(rest, '@')
+		if end < 0 {
+			return uri[:len(uri)-len(rest)] + "***"
+		}
+	}
+	if end < 0 {
+		return uri
+	}
+	return uri[:len(uri)-len(rest)] + "***" + rest[end:]
 }
 
 // Join puts a name below a directory, whatever the form of the path. It does not clean.

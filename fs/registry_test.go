@@ -21,6 +21,16 @@ func TestScheme(t *testing.T) {
 	}
 }
 
+func TestMasked(t *testing.T) {
+	for uri, want := range map[string]string{
+		"s3a://KEY:SECRET@bucket/wh": "s3a://***@bucket/wh", "S3://KEY:SEC/RET@bucket/wh": "S3://***@bucket/wh", "s3://KEY:SEC/RET": "s3://***",
+		"hdfs://user@nn:8020/a": "hdfs://***@nn:8020/a", "hdfs://nn:8020/a@b": "hdfs://nn:8020/a@b", "s3://bucket/a@b": "s3://bucket/a@b",
+		"s3://k:p@ss@bucket/a@b": "s3://***@bucket/a@b", "/a:b@c": "/a:b@c", "s3:/a": "s3:/a", "": "",
+	} {
+		require.Equal(t, want, fs.Masked(uri), uri)
+	}
+}
+
 func TestPathParts(t *testing.T) {
 	require.Equal(t, "/w/db.db/t", fs.Join("/w/", "db.db", "t"))
 	require.Equal(t, "hdfs://nn/a/b", fs.Join("hdfs://nn/a//", "b"))

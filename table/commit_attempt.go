@@ -405,10 +405,7 @@ func (a *attempts) giveUp(ctx context.Context, cause error) (*Snapshot, error) {
 	return nil, fmt.Errorf("%w: snapshot %d of %s: %w", ErrUnknownOutcome, p.snapshot.ID, a.c.t.path, cause)
 }
 
-const (
-	lastLookTime = 10 * time.Second
-	cleanUpTime  = 30 * time.Second
-)
+const lastLookTime = 10 * time.Second
 
 // cleanUp removes all that the attempts wrote; called when none of it is in use.
 func (a *attempts) cleanUp(ctx context.Context) { a.removeUnused(ctx, nil) }
@@ -416,7 +413,7 @@ func (a *attempts) cleanUp(ctx context.Context) { a.removeUnused(ctx, nil) }
 // removeUnused removes the files that this commit made but for those in use. Nothing has ever referred to them; one that
 // stays is an orphan, which a cleaning will find.
 func (a *attempts) removeUnused(ctx context.Context, used []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	ctx, cancel := fs.CleanUp(ctx)
 	defer cancel()
 	for _, name := range a.w.created {
 		if !slices.Contains(used, name) {

@@ -257,7 +257,7 @@ func (f *FS) Publish(ctx context.Context, path string, data []byte) (bool, error
 	how, err := f.begin(OpPublish, path)
 	switch how {
 	case Before, Torn:
-		return false, fmt.Errorf("%w: %w", fs.ErrNotPublished, err)
+		return false, fs.NotPublished(err)
 	case Lost:
 		return false, err
 	}

@@ -14,11 +14,11 @@ import (
 func (f *FS) Publish(ctx context.Context, uri string, data []byte) (bool, error) {
 	path, err := f.start(ctx, "publish", uri)
 	if err != nil {
-		return false, notPublished(err)
+		return false, fs.NotPublished(err)
 	}
 	w, err := f.write(ctx, path, content(data))
 	if err != nil {
-		return false, notPublished(err)
+		return false, fs.NotPublished(err)
 	}
 	won, err := f.reveal(ctx, w, path)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *FS) reveal(ctx context.Context, w written, path string) (bool, error) {
 		if errors.Is(err, fs.ErrExist) {
 			return false, nil
 		}
-		return false, notPublished(err)
+		return false, fs.NotPublished(err)
 	}
 	return f.settle(ctx, w, path, err)
 }
@@ -64,7 +64,7 @@ func (f *FS) settle(ctx context.Context, w written, path string, cause error) (b
 	case ok:
 		return false, fmt.Errorf("%s exists, but the namenode gives files no numbers, so whose it is can't be told: %w", path, cause)
 	}
-	return false, notPublished(cause)
+	return false, fs.NotPublished(cause)
 }
 
 // settleTime bounds how long the outcome of a rename is looked for after the call's context has ended or its time was over.
@@ -89,10 +89,3 @@ func (f *FS) Replace(ctx context.Context, uri string, data []byte) error {
 	}
 	return err
 }
-
-func notPublished(err error) error { return &unpublished{err} }
-
-type unpublished struct{ err error }
-
-func (u *unpublished) Error() string   { return u.err.Error() }
-func (u *unpublished) Unwrap() []error { return []error{fs.ErrNotPublished, u.err} }

@@ -228,12 +228,7 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-func notPublished(err error) error { return &unpublished{fs.Classify(err)} }
-
-type unpublished struct{ err error }
-
-func (u *unpublished) Error() string   { return u.err.Error() }
-func (u *unpublished) Unwrap() []error { return []error{fs.ErrNotPublished, u.err} }
+func notPublished(err error) error { return fs.NotPublished(fs.Classify(err)) }
 
 // Replace overwrites by rename, so a reader sees the old bytes or the new ones.
 func (FS) Replace(ctx context.Context, path string, data []byte) error {

@@ -236,7 +236,7 @@ func (m *FS) Remove(ctx context.Context, path string) error {
 // Publish makes a file appear whole unless there is one.
 func (m *FS) Publish(ctx context.Context, path string, data []byte) (bool, error) {
 	if err := ctx.Err(); err != nil {
-		return false, fmt.Errorf("%w: %w", fs.ErrNotPublished, err)
+		return false, fs.NotPublished(err)
 	}
 	path = clean(path)
 	m.mu.Lock()
@@ -245,7 +245,7 @@ func (m *FS) Publish(ctx context.Context, path string, data []byte) (bool, error
 		return false, nil
 	}
 	if err := m.checkParents("publish", path); err != nil {
-		return false, fmt.Errorf("%w: %w", fs.ErrNotPublished, err)
+		return false, fs.NotPublished(err)
 	}
 	m.makeParents(path)
 	delete(m.gone, path) // a crash can't bring back what was before the new file

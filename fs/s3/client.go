@@ -91,13 +91,16 @@ func loadAWS(ctx context.Context, cfg Config) (aws.Config, error) {
 	if cfg.Anonymous {
 		return ac, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	ctx, cancel := context.WithTimeout(ctx, credentialsTime)
 	defer cancel()
 	if _, err := ac.Credentials.Retrieve(ctx); err != nil {
 		return ac, fmt.Errorf("s3: no credentials: set s3.access-key and s3.secret-key, s3.profile, or what the AWS tools take: %w", err)
 	}
 	return ac, nil
 }
+
+// credentialsTime bounds the first look for credentials, which may ask other servers.
+const credentialsTime = 30 * time.Second
 
 func role(cfg Config, client *sts.Client) aws.CredentialsProvider {
 	session := cfg.RoleSession

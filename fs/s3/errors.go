@@ -256,11 +256,3 @@ func cause(err error) string {
 	}
 	return s
 }
-
-// refused makes an error say that nothing was published.
-func refused(err error) error { return &unpublished{err} }
-
-type unpublished struct{ err error }
-
-func (u *unpublished) Error() string   { return u.err.Error() }
-func (u *unpublished) Unwrap() []error { return []error{fs.ErrNotPublished, u.err} }

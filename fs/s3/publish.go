@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -23,7 +22,7 @@ func (f *FS) Publish(ctx context.Context, path string, data []byte) (bool, error
 		err = f.checkConditions(ctx, o)
 	}
 	if err != nil {
-		return false, refused(err)
+		return false, fs.NotPublished(err)
 	}
 	return f.putNew(ctx, "publishing", o, data)
 }
@@ -54,7 +53,7 @@ func (f *FS) putNew(ctx context.Context, call string, o object, data []byte) (bo
 		}
 		err = fail(ctx, call, o.path, err)
 		if !unclear {
-			err = refused(err)
+			err = fs.NotPublished(err)
 		}
 		return false, err
 	}
@@ -114,9 +113,9 @@ func (f *FS) Check(ctx context.Context, dir string) error {
 
 // check is the proof that a bucket's store honours conditions.
 type check struct {
-	sync.Mutex // held while it runs
-	passed     bool
-	err        error // a refusal, which stays
+	turn   chan struct{} // holds a value while the proof runs, which may take long; guards the others
+	passed bool
+	err    error // a refusal, which stays
 }
 
 // checkConditions proves, once for a bucket, that a conditional put does not replace. It uses an object of its own beside
@@ -125,12 +124,16 @@ func (f *FS) checkConditions(ctx context.Context, o object) error {
 	f.mu.Lock()
 	c := f.checks[o.bucket]
 	if c == nil {
-		c = &check{}
+		c = &check{turn: make(chan struct{}, 1)}
 		f.checks[o.bucket] = c
 	}
 	f.mu.Unlock()
-	c.Lock()
-	defer c.Unlock()
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fail(ctx, "publishing", o.path, ctx.Err())
+	}
+	defer func() { <-c.turn }()
 	if c.passed || c.err != nil {
 		return c.err
 	}
@@ -156,7 +159,7 @@ func (f *FS) checkConditions(ctx context.Context, o object) error {
 // honours puts two objects of one name.
 func (f *FS) honours(ctx context.Context, probe object) (bool, error) {
 	defer func() {
-		ctx, cancel := detached(ctx)
+		ctx, cancel := fs.CleanUp(ctx)
 		defer cancel()
 		_ = f.delete(ctx, probe, probe.key) // hidden, tiny and known to orphan cleaning if it stays
 	}()

@@ -239,6 +239,31 @@ func TestConditionsAreCheckedOncePerBucket(t *testing.T) {
 	require.True(t, ok)
 }
 
+// TestWaitingForTheProofEndsWithItsContext, while another call is busy with it.
+func TestWaitingForTheProofEndsWithItsContext(t *testing.T) {
+	f := newFake(t)
+	fsys := f.open(t)
+	begun, why := make(chan struct{}), errors.New("enough")
+	f.on("PUT .condition.", 1, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		close(begun)
+		hang(w, r, nil)
+	})
+	first, end := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := fsys.Publish(first, snapshot, nil)
+		done <- err
+	}()
+	<-begun
+	second, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	o, err := parse(snapshot)
+	require.NoError(t, err)
+	require.ErrorIs(t, fsys.checkConditions(second, o), why)
+	end(why)
+	require.ErrorIs(t, <-done, why)
+}
+
 func TestWaitsGrowAndDiffer(t *testing.T) {
 	f := newFake(t)
 	f.on("PUT", -1, answer(503, "SlowDown"))

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"time"
+
+	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
 const (
@@ -64,16 +66,7 @@ type clock struct {
 	sleep func(context.Context, time.Duration) error
 }
 
-var wallClock = clock{time.Now, func(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}}
+var wallClock = clock{time.Now, backoff.Sleep}
 
 // do runs a call until it succeeds or is of no more use. size is how many bytes one try has to receive.
 func (f *FS) do(ctx context.Context, call string, o object, size int64, once func(context.Context) error) error {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -84,6 +83,9 @@ func parse(path string) (object, error) {
 		return object{}, fmt.Errorf("s3: %q is no path like s3://bucket/name: %w", path, iofs.ErrInvalid)
 	}
 	bucket, key, _ := strings.Cut(rest, "/")
+	if masked := fs.Masked(path); masked != path {
+		return object{}, fmt.Errorf("s3: %q: keys are not taken from a path: set s3.access-key and s3.secret-key: %w", masked, iofs.ErrInvalid)
+	}
 	if bucket == "" || strings.ContainsAny(bucket, "@:\x00") || strings.IndexByte(key, 0) >= 0 {
 		return object{}, fmt.Errorf("s3: %q names no bucket or has characters that none can have: %w", path, iofs.ErrInvalid)
 	}
@@ -294,10 +296,3 @@ func startFile(ctx context.Context, call, path string) (object, error) {
 	}
 	return o, err
 }
-
-// detached is a context for cleaning up after one that may have ended.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
-}
-
-const cleanTime = 30 * time.Second

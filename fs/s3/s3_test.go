@@ -48,6 +48,20 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestKeysInAPathAreNotPrinted where they are refused, also with a slash in them.
+func TestKeysInAPathAreNotPrinted(t *testing.T) {
+	for _, path := range []string{"s3a://AKIA:hidden@wh/t", "s3://AKIA:hid/den@wh/t", "s3://AKIA:hid/den"} {
+		_, err := fs.For(t.Context(), path, nil)
+		require.ErrorContains(t, err, "s3.secret-key")
+		_, other := newFake(t).open(t).Stat(t.Context(), path)
+		for _, err := range []error{err, other} {
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "AKIA")
+			require.NotContains(t, err.Error(), "hid")
+		}
+	}
+}
+
 func TestDirectoriesWithMarkers(t *testing.T) {
 	f := newFake(t)
 	fsys := f.open(t)

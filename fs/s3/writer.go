@@ -283,7 +283,7 @@ func (w *writer) abort() error {
 	if w.id == nil {
 		return nil
 	}
-	ctx, cancel := detached(w.parent)
+	ctx, cancel := fs.CleanUp(w.parent)
 	defer cancel()
 	in := &s3.AbortMultipartUploadInput{Bucket: &w.o.bucket, Key: &w.o.key, UploadId: w.id}
 	for range 3 {

@@ -1,4 +1,4 @@
-// Package backoff is how everything here waits before it tries again: longer each time, within a bound, and a little by chance,
+// Package backoff is how most of what is tried again here waits before (fs/s3 has delays of its own, spread wider): longer each time, within a bound, and a little by chance,
 // so that those who failed together don't come back together.
 package backoff
 

@@ -85,6 +85,14 @@ func TestNamesOfTablesAreDirectories(t *testing.T) {
 	require.ErrorIs(t, Required(""), ErrUsage)
 }
 
+func TestKeysInTheWarehouseAreNotPrinted(t *testing.T) {
+	_, _, _, err := Storage(t.Context(), "--warehouse", "s3a://AKIA:hidden@bucket/w", nil)
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, "--warehouse s3a://***@bucket/w")
+	require.NotContains(t, err.Error(), "AKIA")
+	require.NotContains(t, err.Error(), "hidden")
+}
+
 func TestEndpointTellsReadiness(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	require.NoError(t, err)

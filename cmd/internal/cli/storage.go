@@ -30,15 +30,15 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 	}
 	if fs.Scheme(uri) == "" {
 		if uri, err = filepath.Abs(uri); err != nil {
-			return nil, "", nil, fmt.Errorf("%s %s: %w", flag, uri, err)
+			return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
 		}
 	}
 	fsys, err := fs.For(ctx, uri, conf)
 	if errors.Is(err, fs.ErrTransient) {
-		return nil, "", nil, fmt.Errorf("%s %s: %w", flag, uri, err)
+		return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
 	}
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("%s %s: %w: %w", flag, uri, err, ErrUsage)
+		return nil, "", nil, fmt.Errorf("%s %s: %w: %w", flag, fs.Masked(uri), err, ErrUsage)
 	}
 	return fsys, strings.TrimRight(uri, "/"), conf, nil
 }
