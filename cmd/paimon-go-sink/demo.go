@@ -97,7 +97,7 @@ func inspector() string {
 }
 
 func (e *environment) openDemo(ctx context.Context, args *syncArgs) (*table.Table, error) {
-	j, err := newJob(args, e.args.Logger(e.stderr))
+	j, err := newJob(ctx, args, e.args.Logger(e.stderr))
 	if err != nil {
 		return nil, err
 	}

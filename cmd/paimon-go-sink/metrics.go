@@ -28,6 +28,7 @@ type metrics struct {
 	flushSeconds  prometheus.Histogram
 	retries       atomic.Int64
 	commits       atomic.Int64 // of all sessions
+	positions     atomic.Int64 // saved while there was nothing to commit
 	restarts      atomic.Int64
 	lastCommit    atomic.Int64 // Unix milliseconds
 	lastSnapshot  atomic.Int64

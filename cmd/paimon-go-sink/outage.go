@@ -17,6 +17,9 @@ import (
 const (
 	firstRestart   = time.Second
 	longestRestart = time.Minute
+	// steady is how long a session must have run since it could write its state to prove that the storage works. That write
+	// alone proves little: commits may fail all the same.
+	steady = time.Hour
 )
 
 // outage is that the storage fails, until something could be written.
@@ -28,20 +31,22 @@ type outage struct {
 // overOutages runs session after session until one ends well, or in a way that waiting doesn't mend, or the storage has failed
 // for longer than --storage_patience. A job that has never got to writing ends at once: the storage may be named wrongly.
 func (j *job) overOutages(ctx context.Context, stop <-chan struct{}, m *metrics, session func(context.Context) error) error {
-	var since time.Time // of the first failure after a commit
+	var since time.Time // of the first failure after the storage worked
 	restarts, unknown := 0, false
 	for {
-		commits := m.commits.Load()
+		began, commits, positions := time.Now(), m.commits.Load(), m.positions.Load()
 		err := session(ctx)
 		if err == nil || !j.opened || ctx.Err() != nil {
 			return err
 		}
-		late := unknown && errors.Is(err, table.ErrFenced) // the commit that was in doubt has come yet
+		committed := m.commits.Load() > commits
+		late := unknown && !committed && errors.Is(err, table.ErrFenced) // the commit that was in doubt has come yet
 		if !late && !passes(err) {
 			return err
 		}
 		unknown = errors.Is(err, table.ErrUnknownOutcome)
-		if since.IsZero() || m.commits.Load() > commits {
+		worked := committed || m.positions.Load() > positions || m.outage.Load() == nil && time.Since(began) > steady
+		if since.IsZero() || worked {
 			restarts, since = 0, time.Now()
 		}
 		m.outage.Store(&outage{since, err})

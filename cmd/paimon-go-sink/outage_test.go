@@ -55,7 +55,7 @@ func newRig(t *testing.T, more ...string) *rig {
 		CommitInterval: time.Second, StoragePatience: 24 * time.Hour, SpillDir: []string{t.TempDir()},
 	}
 	var err error
-	r.job, err = newJob(args, slog.New(slog.DiscardHandler))
+	r.job, err = newJob(t.Context(), args, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	r.job.fsys, r.job.path = r.faulty, rigTable
 	r.env = &environment{stdout: io.Discard, stderr: io.Discard, stop: r.stop, args: &arguments{}}

@@ -57,7 +57,7 @@ type job struct {
 
 // syncTable runs mysql_sync_table.
 func (e *environment) syncTable(ctx context.Context, args *syncArgs) error {
-	j, err := newJob(args, e.args.Logger(e.stderr))
+	j, err := newJob(ctx, args, e.args.Logger(e.stderr))
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func (e *environment) syncTable(ctx context.Context, args *syncArgs) error {
 	return j.run(ctx, e)
 }
 
-// newJob checks all arguments that can be checked without the source or the storage.
-func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
+// newJob checks all arguments that can be checked without the source, and opens the storage.
+func newJob(ctx context.Context, args *syncArgs, log *slog.Logger) (*job, error) {
 	j := &job{args: args, log: log}
 	if err := args.unsupported(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func newJob(args *syncArgs, log *slog.Logger) (*job, error) {
 	for _, w := range warnings {
 		log.Warn(w)
 	}
-	fsys, warehouse, catalog, err := cli.Storage(context.Background(), "--warehouse", args.Warehouse, args.CatalogConf, args.SpillDir...)
+	fsys, warehouse, catalog, err := cli.Storage(ctx, "--warehouse", args.Warehouse, args.CatalogConf, args.SpillDir...)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,14 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	defer j.background(ctx, func(ctx context.Context) { j.watchBacklog(ctx, t, &metrics.backlog) })()
 	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
 		Always:     t.Options().Bool(table.KeyCommitForceCreateSnapshot),
-		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: j.savePosition, Log: j.log, Metrics: &metrics.pipeline})
+		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: func(ctx context.Context, id int64, position string) error {
+			err := j.savePosition(ctx, id, position)
+			if err == nil {
+				metrics.positions.Add(1)
+				metrics.worksAgain()
+			}
+			return err
+		}, Log: j.log, Metrics: &metrics.pipeline})
 	opened()
 	if metrics.outage.Load() != nil && j.state != nil && j.writeState(ctx, j.saved) { // there may be no commit for long
 		metrics.worksAgain()

@@ -34,11 +34,11 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 		}
 	}
 	fsys, err := fs.For(ctx, uri, conf)
-	if errors.Is(err, fs.ErrTransient) {
-		return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
+	if err != nil && !fs.Unavailable(err) && ctx.Err() == nil { // what is not there is a file of the settings
+		err = fmt.Errorf("%w: %w", err, ErrUsage)
 	}
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("%s %s: %w: %w", flag, fs.Masked(uri), err, ErrUsage)
+		return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
 	}
 	return fsys, strings.TrimRight(uri, "/"), conf, nil
 }
