@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +44,8 @@ func newKerberos(conf map[string]string, getenv func(string) string) (*kerberos,
 		return nil, fmt.Errorf("%w: security.kerberos.login.keytab and security.kerberos.login.principal belong together", errConfig)
 	case k.keytab != "":
 		return k, nil
+	case getenv("HADOOP_TOKEN_FILE_LOCATION") != "":
+		return nil, fmt.Errorf("%w: HADOOP_TOKEN_FILE_LOCATION is set: delegation tokens are not supported; set security.kerberos.login.keytab and security.kerberos.login.principal", errConfig)
 	case strings.EqualFold(conf["security.kerberos.login.use-ticket-cache"], "false"):
 		return nil, fmt.Errorf("%w: the cluster wants Kerberos: set security.kerberos.login.keytab and security.kerberos.login.principal, or allow security.kerberos.login.use-ticket-cache", errConfig)
 	}
@@ -102,41 +105,57 @@ func (k *kerberos) config() (*config.Config, error) {
 	return conf, nil
 }
 
-// fromCache reads the ticket cache again when it has changed.
+// fromCache reads the ticket cache again when it has changed. Who renews it may just be making the file anew, or leave a broken one;
+// what was read before is taken then, for as long as it is good.
 func (k *kerberos) fromCache() (*krb.Client, error) {
 	st, err := os.Stat(k.cache)
-	if err != nil {
-		return nil, fmt.Errorf("%w: no Kerberos tickets (run kinit, or set security.kerberos.login.keytab and security.kerberos.login.principal): %w", errConfig, err)
-	}
-	if k.client != nil && st.ModTime().Equal(k.read) {
+	switch {
+	case k.client != nil && (err != nil || st.ModTime().Equal(k.read)):
 		return k.client, k.stillGood()
+	case err != nil:
+		return nil, fmt.Errorf("%w: no Kerberos tickets (run kinit, or set security.kerberos.login.keytab and security.kerberos.login.principal): %w", errConfig, err)
 	}
 	conf, err := k.config()
 	if err != nil {
 		return nil, err
 	}
-	cache, err := krbcred.LoadCCache(k.cache)
+	client, expires, err := readCache(k.cache, conf)
+	if err != nil && k.client != nil && k.stillGood() == nil {
+		return k.client, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("ticket cache %s: %w", k.cache, err) // perhaps kinit is writing it
-	}
-	k.expires = time.Time{}
-	for _, e := range cache.GetEntries() {
-		if name := e.Server.PrincipalName.NameString; len(name) > 0 && name[0] == "krbtgt" && e.EndTime.After(k.expires) {
-			k.expires = e.EndTime
-		}
-	}
-	if err := k.stillGood(); err != nil {
-		return nil, err
-	}
-	client, err := krb.NewFromCCache(cache, conf, krb.DisablePAFXFAST(true))
-	if err != nil {
-		return nil, fmt.Errorf("%w: ticket cache %s: %w", errConfig, k.cache, err)
+		return nil, fmt.Errorf("ticket cache %s: %w", k.cache, err)
 	}
 	if k.client != nil {
 		k.old = append(k.old, k.client) // a connection may be using it
 	}
-	k.client, k.read = client, st.ModTime()
-	return client, nil
+	k.client, k.read, k.expires = client, st.ModTime(), expires
+	return client, k.stillGood()
+}
+
+// readCache returns a client with the tickets of a file, and when the one that gets others ends. The library panics at a file that
+// is not whole.
+func readCache(path string, conf *config.Config) (client *krb.Client, expires time.Time, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it is not whole: %v", r) // perhaps kinit is writing it
+		}
+	}()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, expires, err
+	}
+	cache := &krbcred.CCache{}
+	if err := cache.Unmarshal(slices.Clip(b)); err != nil { // it would read on behind the end
+		return nil, expires, err
+	}
+	for _, e := range cache.GetEntries() {
+		if name := e.Server.PrincipalName.NameString; len(name) > 0 && name[0] == "krbtgt" && e.EndTime.After(expires) {
+			expires = e.EndTime
+		}
+	}
+	client, err = krb.NewFromCCache(cache, conf, krb.DisablePAFXFAST(true))
+	return client, expires, err
 }
 
 // stillGood is an error that may pass: whoever keeps the cache may be late.

@@ -150,6 +150,12 @@ func TestKerberosSettings(t *testing.T) {
 	}
 	_, err = newKerberos(nil, env(map[string]string{"KRB5CCNAME": "KEYRING:x"}))
 	require.ErrorContains(t, err, "KEYRING")
+	token := env(map[string]string{"HADOOP_TOKEN_FILE_LOCATION": "/container_tokens"})
+	_, err = newKerberos(nil, token)
+	require.ErrorIs(t, err, errConfig)
+	require.ErrorContains(t, err, "HADOOP_TOKEN_FILE_LOCATION")
+	_, err = newKerberos(map[string]string{"security.keytab": "/k", "security.principal": "u"}, token)
+	require.NoError(t, err)
 	_, err = New(t.Context(), Config{URI: "hdfs://h", Settings: map[string]string{"hadoop.security.authentication": "kerberos"}})
 	require.ErrorContains(t, err, "dfs.namenode.kerberos.principal")
 	_, err = New(t.Context(), Config{URI: "hdfs://h", Settings: map[string]string{"hadoop.security.authentication": "ldap"}})

@@ -27,25 +27,23 @@ const webPatience = 40 * time.Second
 type webhdfs struct {
 	addresses []string // of the NameNodes' web servers
 	scheme    string
-	user      string    // without Kerberos
-	login     *kerberos // nil without
-	service   string    // principal of the web servers, with _HOST
-	client    *http.Client
+	user      string          // without Kerberos
+	login     *kerberos       // nil without
+	service   string          // principal of the web servers, with _HOST
+	client    *http.Transport // not a Client, whose errors show whole addresses, and which follows them
+	patience  time.Duration
 	mapName   func(string) string
 	mapData   func(string) string
 }
 
 func newWeb(cfg Config, c cluster, s settings, login *kerberos, user string) *webhdfs {
 	https := strings.EqualFold(s.get("dfs.http.policy"), "HTTPS_ONLY")
-	w := &webhdfs{addresses: c.http(s, https), scheme: "http", user: user, login: login, mapName: cfg.MapNameNode, mapData: cfg.MapDataNode}
+	w := &webhdfs{addresses: c.http(s, https), scheme: "http", user: user, login: login, patience: webPatience, mapName: cfg.MapNameNode, mapData: cfg.MapDataNode}
 	if https {
 		w.scheme = "https"
 	}
 	w.service, _, _ = strings.Cut(s.get("dfs.web.authentication.kerberos.principal"), "@")
-	w.client = &http.Client{
-		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: cfg.DataTimeout}).DialContext, ResponseHeaderTimeout: webPatience, IdleConnTimeout: 5 * time.Second},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	w.client = &http.Transport{DialContext: (&net.Dialer{Timeout: cfg.DataTimeout}).DialContext, ResponseHeaderTimeout: w.patience, IdleConnTimeout: 5 * time.Second}
 	return w
 }
 
@@ -105,13 +103,14 @@ func (r *webReader) readFull(b []byte, off int64) error {
 
 // fetch reads what a DataNode gives at an address.
 func (r *webReader) fetch(at string, b []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), webPatience+time.Duration(len(b)/(1<<20))*time.Second)
+	w := r.f.web
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), w.patience+time.Duration(len(b)/(1<<20))*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return err
+		return unnamed(err)
 	}
-	resp, err := r.f.web.client.Do(req)
+	resp, err := w.do(req)
 	if err != nil {
 		return err
 	}
@@ -152,6 +151,8 @@ func (r *webReader) location(off, n int64) (string, error) {
 }
 
 func (w *webhdfs) redirect(ctx context.Context, nn, path string, query url.Values) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
+	defer cancel()
 	dialed := nn
 	if w.mapName != nil {
 		dialed = w.mapName(nn)
@@ -159,12 +160,12 @@ func (w *webhdfs) redirect(ctx context.Context, nn, path string, query url.Value
 	u := url.URL{Scheme: w.scheme, Host: dialed, Path: "/webhdfs/v1" + path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return "", err
+		return "", unnamed(err)
 	}
 	if err := w.authenticate(req, nn); err != nil {
 		return "", err
 	}
-	resp, err := w.client.Do(req)
+	resp, err := w.do(req)
 	if err != nil {
 		return "", err
 	}
@@ -174,12 +175,30 @@ func (w *webhdfs) redirect(ctx context.Context, nn, path string, query url.Value
 	}
 	to, err := resp.Location()
 	if err != nil {
-		return "", err
+		return "", unnamed(err)
 	}
 	if w.mapData != nil {
 		to.Host = w.mapData(to.Host)
 	}
 	return to.String(), nil
+}
+
+// do sends a request. Its errors name host and path only: the rest of an address may hold a token.
+func (w *webhdfs) do(req *http.Request) (*http.Response, error) {
+	resp, err := w.client.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s://%s%s: %w", req.URL.Scheme, req.URL.Host, req.URL.Path, err)
+	}
+	return resp, nil
+}
+
+// unnamed is the cause of an error that would name an address, of which nothing is shown.
+func unnamed(err error) error {
+	var u *url.Error
+	for errors.As(err, &u) {
+		err = u.Err
+	}
+	return err
 }
 
 // authenticate proves to a NameNode who we are. The address that it gives has a token for the DataNode in it.
