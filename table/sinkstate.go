@@ -25,14 +25,17 @@ type SinkState struct {
 	Pending *PendingCommit `json:"pending,omitempty"`
 }
 
-// PendingCommit is a commit that was about to be made, with what tells later whether it was: sequence numbers of a bucket
-// only grow, so that the bucket has rows up to MaxSeq, or later ones, or none of the commit's.
+// PendingCommit is a commit that was about to be made, with what tells later whether it was: sequence numbers of a bucket only
+// grow, so that after the commit the greatest one of the bucket is from MaxSeq to LastSeq, until somebody writes to it again.
+// Another writer's rows may have such numbers too when ours were not committed, as it goes on from what it finds.
 type PendingCommit struct {
 	Identifier int64  `json:"identifier"`
 	Position   string `json:"position"`
 	Partition  []byte `json:"partition"`
 	Bucket     int32  `json:"bucket"`
 	MaxSeq     int64  `json:"maxSeq"`
+	// LastSeq is the greatest number of the commit in the bucket, that of a delete that a compaction drops, say. 0: not known.
+	LastSeq int64 `json:"lastSeq,omitempty"`
 }
 
 // NewPendingCommit describes c, whose position is the property of that name. It is nil for a commit without rows. lasting says
@@ -45,6 +48,10 @@ func (t *Table) NewPendingCommit(c *Committable, property string) (p *PendingCom
 	keeps := o.Enum(KeyMergeEngine) == "deduplicate" && !o.Has(KeySequenceField) && !o.Has(KeyRecordLevelExpireTime) && !o.Has(KeyPartitionExpirationTime)
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		last := int64(0)
+		for k := range m.Data.New {
+			last = max(last, m.Data.New[k].MaxSeq)
+		}
 		for k := range m.Data.New {
 			f := &m.Data.New[k]
 			seq := f.MaxSeq
@@ -52,7 +59,7 @@ func (t *Table) NewPendingCommit(c *Committable, property string) (p *PendingCom
 				seq = f.KeptSeq // a compaction drops deletes
 			}
 			if p == nil || lasting {
-				p = &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: seq}
+				p = &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, MaxSeq: seq, LastSeq: last}
 			}
 			if lasting {
 				return p, true
@@ -94,7 +101,7 @@ func (t *Table) FindSinkState(ctx context.Context, user, property string) (*Sink
 	if file.Pending == nil {
 		return file, nil
 	}
-	done, err := t.wasCommitted(ctx, file.Pending)
+	done, err := t.wasCommitted(ctx, latest, file)
 	if err != nil {
 		return nil, err
 	}
@@ -105,21 +112,44 @@ func (t *Table) FindSinkState(ctx context.Context, user, property string) (*Sink
 	return file, nil
 }
 
-// wasCommitted tells whether a commit whose snapshot may have expired was made.
-func (t *Table) wasCommitted(ctx context.Context, p *PendingCommit) (bool, error) {
-	s, err := t.Latest(ctx)
-	if err != nil || s == nil {
+// wasCommitted tells whether the pending commit was made, whose snapshot has expired if it was. Where nobody can tell, it was not:
+// then its rows are written again, which ends the same, while rows that are taken for written are lost.
+func (t *Table) wasCommitted(ctx context.Context, latest *Snapshot, s *SinkState) (bool, error) {
+	p, o := s.Pending, t.Options()
+	if latest == nil || o.Enum(KeyMergeEngine) == "deduplicate" && o.Enum(KeyChangelogProducer) != "input" {
+		return false, nil // to write it again harms nothing
+	}
+	unsure, err := t.notOurs(ctx, latest, s.SnapshotID)
+	if unsure || err != nil {
 		return false, err
 	}
-	for e, err := range t.Scan(ctx, s, Filter{Partition: p.Partition, Bucket: &p.Bucket}) {
+	newest := int64(-1)
+	for e, err := range t.Scan(ctx, latest, Filter{Partition: p.Partition, Bucket: &p.Bucket}) {
 		if err != nil {
 			return false, err
 		}
-		if e.File.MaxSeq >= p.MaxSeq {
+		newest = max(newest, e.File.MaxSeq)
+	}
+	return newest >= p.MaxSeq && (p.LastSeq == 0 || newest <= p.LastSeq), nil
+}
+
+// notOurs tells whether the snapshots after one of ours have rows of others, as far as they are kept, or are all kept, and then none is
+// ours.
+func (t *Table) notOurs(ctx context.Context, s *Snapshot, after int64) (bool, error) {
+	for s.ID > after {
+		if s.CommitKind == CommitAppend || s.CommitKind == CommitOverwrite || s.ID == after+1 {
 			return true, nil
 		}
+		var err error
+		s, err = t.Snapshot(ctx, s.ID-1)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	return false, nil
+	return true, nil
 }
 
 // stateDir is where the positions of jobs lie, below the table's directory.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,24 @@ import (
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs/mem"
 )
+
+// newSinkTable makes a table of one bucket.
+func newSinkTable(t *testing.T, o Options) *Table {
+	spec := Spec{Fields: []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}}, PrimaryKeys: []string{"id"}, Options: Options{"bucket": "1"}.With(o)}
+	tbl, err := Create(t.Context(), mem.New(), "/w/db.db/t", spec)
+	require.NoError(t, err)
+	return tbl
+}
+
+// expireSnapshots removes snapshots and opens the table anew.
+func expireSnapshots(t *testing.T, tbl *Table, ids ...int64) *Table {
+	for _, id := range ids {
+		require.NoError(t, tbl.FS().Remove(t.Context(), tbl.snapshotPath(id)))
+	}
+	again, err := Open(t.Context(), tbl.FS(), tbl.Path(), nil)
+	require.NoError(t, err)
+	return again
+}
 
 // commitOf commits one made-up file of rows up to maxSeq for a job, with a position.
 func commitOf(t *testing.T, tbl *Table, user string, id, maxSeq int64, position string) (*Snapshot, Committable) {
@@ -24,26 +43,13 @@ func commitOf(t *testing.T, tbl *Table, user string, id, maxSeq int64, position 
 }
 
 func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
-	newTable := func(t *testing.T) *Table {
-		spec := Spec{Fields: []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}}, PrimaryKeys: []string{"id"}, Options: Options{"bucket": "1"}}
-		tbl, err := Create(t.Context(), mem.New(), "/w/db.db/t", spec)
-		require.NoError(t, err)
-		return tbl
-	}
+	newTable := func(t *testing.T) *Table { return newSinkTable(t, nil) }
 	find := func(t *testing.T, tbl *Table) *SinkState {
 		s, err := tbl.FindSinkState(t.Context(), "job", "pos")
 		require.NoError(t, err)
 		return s
 	}
-	expire := func(t *testing.T, tbl *Table, ids ...int64) *Table {
-		for _, id := range ids {
-			require.NoError(t, tbl.FS().Remove(t.Context(), tbl.snapshotPath(id)))
-		}
-		again, err := Open(t.Context(), tbl.FS(), tbl.Path(), nil)
-		require.NoError(t, err)
-		return again
-	}
-
+	expire := expireSnapshots
 	t.Run("nothing yet", func(t *testing.T) { require.Nil(t, find(t, newTable(t))) })
 	t.Run("the file was not written after the commit", func(t *testing.T) {
 		tbl := newTable(t)
@@ -63,30 +69,6 @@ func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
 		require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "a"}))
 		require.Equal(t, "a", find(t, expire(t, tbl, 1)).Position)
 	})
-	t.Run("killed around a commit whose snapshot expired", func(t *testing.T) {
-		for _, done := range []bool{true, false} {
-			tbl := newTable(t)
-			s, c := commitOf(t, tbl, "job", 1, 5, "a")
-			c.ID, c.Properties = 2, map[string]string{"pos": "b"}
-			c.Messages[0].Data.New[0].MaxSeq, c.Messages[0].Data.New[0].KeptSeq = 9, 8
-			pending, lasting := tbl.NewPendingCommit(&c, "pos")
-			require.True(t, lasting)
-			require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "a", Pending: pending}))
-			last := s
-			if done {
-				last, _ = commitOf(t, tbl, "job", 2, 9, "b")
-			}
-			commitOf(t, tbl, "other", 1, 3, "x")
-			ids := []int64{1}
-			if done {
-				ids = append(ids, last.ID)
-			}
-			got := find(t, expire(t, tbl, ids...))
-			require.Nil(t, got.Pending)
-			require.Equal(t, map[bool]string{true: "b", false: "a"}[done], got.Position, "commit done: %v", done)
-			require.Equal(t, map[bool]int64{true: 2, false: 1}[done], got.Identifier)
-		}
-	})
 	t.Run("the table was rolled back", func(t *testing.T) {
 		tbl := newTable(t)
 		commitOf(t, tbl, "job", 1, 5, "a")
@@ -104,6 +86,80 @@ func TestSinkStateIsTheNewerOfSnapshotAndFile(t *testing.T) {
 		_, err := tbl.FindSinkState(t.Context(), "job", "pos")
 		require.ErrorIs(t, err, ErrCorrupt)
 	})
+}
+
+// A job is killed around its second commit, and all its snapshots expire. What is taken for committed is not read again.
+func TestSinkStateWhenTheSnapshotOfACommitExpired(t *testing.T) {
+	append2 := func(t *testing.T, tbl *Table) { commitOf(t, tbl, "job", 2, 9, "b") }
+	other := func(seq int64) func(*testing.T, *Table) {
+		return func(t *testing.T, tbl *Table) {
+			s, err := tbl.Latest(t.Context())
+			require.NoError(t, err)
+			commitOf(t, tbl, "other", s.ID, seq, fmt.Sprint(s.ID))
+		}
+	}
+	compact := func(t *testing.T, tbl *Table) { // all files into one
+		s, err := tbl.Latest(t.Context())
+		require.NoError(t, err)
+		var before []DataFile
+		after := DataFile{Level: 5}
+		for e, err := range tbl.Scan(t.Context(), s, Filter{}) {
+			require.NoError(t, err)
+			before = append(before, e.File)
+			after, after.MaxSeq = e.File, max(after.MaxSeq, e.File.MaxSeq)
+		}
+		after.Name, after.Level = fmt.Sprint("data-compacted-", s.ID, ".parquet"), 5
+		_, err = tbl.NewCommit("compactor", nil).Commit(t.Context(), Committable{ID: s.ID, Messages: []CommitMessage{{
+			Partition: row.EmptySerializedRow(), TotalBuckets: 1, Compact: CompactIncrement{Before: before, After: []DataFile{after}},
+		}}})
+		require.NoError(t, err)
+	}
+	type steps []func(*testing.T, *Table)
+	for name, c := range map[string]struct {
+		steps    steps // snapshots 2, 3…
+		expired  int64 // the last
+		log      bool  // whether the table has a changelog that the job writes
+		position string
+	}{
+		"done":                                       {steps{append2, compact}, 2, true, "b"},
+		"done, compacted twice":                      {steps{append2, compact, compact}, 2, true, "b"},
+		"not done":                                   {steps{compact, compact}, 2, true, "a"},
+		"not done, nothing else expired":             {steps{compact}, 1, true, "a"},
+		"not done, another wrote as many":            {steps{other(8), compact}, 1, true, "a"},
+		"not done, another wrote all the time":       {steps{other(7), other(9), compact}, 2, true, "a"},
+		"not done, another wrote more, that expired": {steps{other(20), compact}, 2, true, "a"},
+		// Nobody can tell.
+		"done, another wrote then":                    {steps{append2, other(12), compact}, 2, true, "a"},
+		"no changelog: done":                          {steps{append2, compact}, 2, false, "a"},
+		"no changelog: not done":                      {steps{compact, compact}, 2, false, "a"},
+		"no changelog: not done, another wrote, gone": {steps{other(9), compact}, 2, false, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o Options
+			if c.log {
+				o = Options{"changelog-producer": "input"}
+			}
+			tbl := newSinkTable(t, o)
+			s, second := commitOf(t, tbl, "job", 1, 5, "a")
+			second.ID, second.Properties = 2, map[string]string{"pos": "b"}
+			second.Messages[0].Data.New[0].MaxSeq, second.Messages[0].Data.New[0].KeptSeq = 9, 8
+			pending, lasting := tbl.NewPendingCommit(&second, "pos")
+			require.True(t, lasting)
+			require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "a", Pending: pending}))
+			for _, step := range c.steps {
+				step(t, tbl)
+			}
+			var ids []int64
+			for id := range c.expired {
+				ids = append(ids, id+1)
+			}
+			got, err := expireSnapshots(t, tbl, ids...).FindSinkState(t.Context(), "job", "pos")
+			require.NoError(t, err)
+			require.Nil(t, got.Pending)
+			require.Equal(t, c.position, got.Position)
+			require.Equal(t, map[string]int64{"a": 1, "b": 2}[c.position], got.Identifier)
+		})
+	}
 }
 
 // What may vanish from the bucket without a newer row of it doesn't tell for ever that a commit was made.
