@@ -33,7 +33,7 @@ type executor interface {
 // afterwards: its lease renewal has been ended here.
 func dial(ctx context.Context, opts hdfs.ClientOptions, d *dialer) (*conn, error) {
 	opts.NamenodeDialFunc = func(_ context.Context, network, addr string) (net.Conn, error) {
-		return d.dial(ctx, network, addr)
+		return d.dial(network, addr) // later ones are for others than who gave ctx
 	}
 	stop := context.AfterFunc(ctx, d.close)
 	client, err := hdfs.NewClient(opts)
@@ -107,6 +107,8 @@ func (c *conn) close() { c.dialer.close() }
 type dialer struct {
 	timeout time.Duration
 	mapAddr func(addr string) string
+	life    context.Context // until close
+	end     context.CancelFunc
 
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -114,12 +116,18 @@ type dialer struct {
 	last   string // address connected to last
 }
 
-func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func newDialer(timeout time.Duration, mapAddr func(string) string) *dialer {
+	d := &dialer{timeout: timeout, mapAddr: mapAddr}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
+}
+
+func (d *dialer) dial(network, addr string) (net.Conn, error) {
 	to := addr
 	if d.mapAddr != nil {
 		to = d.mapAddr(addr)
 	}
-	c, err := (&net.Dialer{Timeout: d.timeout}).DialContext(ctx, network, to)
+	c, err := (&net.Dialer{Timeout: d.timeout}).DialContext(d.life, network, to)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -135,6 +143,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 }
 
 func (d *dialer) close() {
+	d.end()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true

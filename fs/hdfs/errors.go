@@ -91,20 +91,25 @@ func classify(err error) class {
 
 func classifyMessage(m string) class {
 	m, _, _ = strings.Cut(m, "\n")
-	for part, c := range map[string]class{
-		"could only be written to":    noNodes,
-		"could only be replicated to": noNodes,
-		"NameNode still not started":  busy,
-		"not started":                 busy,
-		"in safe mode":                busy,
-		"StandbyException":            busy,
-		"too busy":                    busy,
-	} {
-		if strings.Contains(m, part) {
-			return c
+	for _, c := range texts {
+		if strings.Contains(m, c.part) {
+			return c.class
 		}
 	}
 	return fatal
+}
+
+// texts are what tells errors apart that have a class of many meanings. The first that fits holds.
+var texts = []struct {
+	part  string
+	class class
+}{
+	{"could only be written to", noNodes},
+	{"could only be replicated to", noNodes},
+	{"not started", busy},
+	{"in safe mode", busy},
+	{"StandbyException", busy},
+	{"too busy", busy},
 }
 
 // classifyLocal is for errors that are no answer. What happens while a connection is made has one text for all causes.

@@ -39,6 +39,13 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// TestClassifyOneMessage is the same each time, also where two texts fit.
+func TestClassifyOneMessage(t *testing.T) {
+	for range 50 {
+		require.Equal(t, noNodes, classify(answer{javaIO, "File /StandbyException could only be written to 0 of the 1 minReplication nodes, too busy"}))
+	}
+}
+
 func TestErrorsForCallers(t *testing.T) {
 	for _, c := range []struct {
 		err  error

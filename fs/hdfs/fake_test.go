@@ -31,6 +31,7 @@ type fakeCluster struct {
 	fault  func(method string, n int) fault // n counts the calls of all methods
 	calls  int
 	seen   []string
+	req    []byte // of the call that fault is asked about
 }
 
 type fakeFile struct {
@@ -162,6 +163,7 @@ func (c *fakeCluster) serveName(conn net.Conn) {
 func (c *fakeCluster) answer(conn net.Conn, id uint64, method string, req []byte) bool {
 	c.mu.Lock()
 	var x fault
+	c.req = req
 	if c.fault != nil {
 		x = c.fault(method, c.calls)
 	}
@@ -195,6 +197,7 @@ func (c *fakeCluster) answer(conn net.Conn, id uint64, method string, req []byte
 
 const (
 	javaMissing = "java.io.FileNotFoundException"
+	javaBusy    = "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException"
 	javaExists  = "org.apache.hadoop.fs.FileAlreadyExistsException"
 	javaStandby = "org.apache.hadoop.ipc.StandbyException"
 	javaSafe    = "org.apache.hadoop.hdfs.server.namenode.SafeModeException"
@@ -241,7 +244,7 @@ func (c *fakeCluster) do(method string, req []byte) (resp enc, class string) {
 		}
 		resp.bytes(1, c.locations(f))
 	case "create":
-		return c.create(path)
+		return c.create(path, number(req, 4)&2 != 0)
 	case "addBlock":
 		return c.addBlock(f, req)
 	case "complete":
@@ -261,9 +264,11 @@ func (c *fakeCluster) do(method string, req []byte) (resp enc, class string) {
 	return resp, ""
 }
 
+const kindOfFile = 2
+
 func encodeStatus(name string, f *fakeFile) enc {
 	var e enc
-	kind := uint64(kindFile)
+	kind := uint64(kindOfFile)
 	if f.dir {
 		kind = kindDir
 	}
@@ -325,7 +330,7 @@ func encodeBlock(b extendedBlock, off int64, nodes []*fakeNode) enc {
 	return e
 }
 
-func (c *fakeCluster) create(path string) (enc, string) {
+func (c *fakeCluster) create(path string, overwrite bool) (enc, string) {
 	parts := strings.Split(path, "/")
 	for i := 1; i < len(parts)-1; i++ {
 		dir := strings.Join(parts[:i+1], "/")
@@ -336,6 +341,9 @@ func (c *fakeCluster) create(path string) (enc, string) {
 		if !c.files[dir].dir {
 			return nil, javaNoDir
 		}
+	}
+	if c.files[path] != nil && !overwrite {
+		return nil, javaBusy
 	}
 	c.lastID++
 	f := &fakeFile{id: c.lastID, open: true}

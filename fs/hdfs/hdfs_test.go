@@ -309,10 +309,11 @@ func TestSilentDataNode(t *testing.T) {
 // TestKeysAreFetchedAgain when they get old, and when a DataNode doesn't know them.
 func TestKeysAreFetchedAgain(t *testing.T) {
 	n := 0
-	s := &security{encrypt: true, key: func(context.Context) (*encryptionKey, error) {
+	s := newSecurity(false, nil, func(context.Context) (*encryptionKey, error) {
 		n++
 		return &encryptionKey{id: uint32(n), fetched: time.Now(), expires: time.Now().Add(time.Hour)}, nil
-	}}
+	})
+	s.encrypt = true
 	try := func(answer []byte) error {
 		a, b := net.Pipe()
 		defer a.Close()

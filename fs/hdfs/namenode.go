@@ -117,17 +117,21 @@ func (r *retry) again(ctx context.Context) bool {
 
 // The calls, each with the fields that we use.
 
-// create makes an empty file that is open for writing by holder, with its parents. It replaces an earlier one: the name is one
-// that only we use, so trying again after a lost answer is safe. Replication is asked for in spite of an erasure coding policy
+// create makes an empty file that is open for writing by holder, with its parents. It never replaces: of tries whose answers were
+// lost one may be carried out late, when the file has been written. So it may find what it has made itself, which errTaken tells,
+// and another name is to be used. Replication is asked for in spite of an erasure coding policy
 // of the directory, whose files only Java's client can write.
 func (n *namenode) create(ctx context.Context, path, holder string, replication int, blockSize int64, mode uint32) (status, error) {
-	const createOverwriteReplicate = 1 | 2 | 0x80
+	const createReplicate = 1 | 0x80
 	var perm, all, e enc
 	perm.num(1, uint64(mode))
 	all.num(1, 0o666) // for directories whose access control list has a default
-	e.str(1, path).bytes(2, perm).str(3, holder).num(4, createOverwriteReplicate).flag(5, true)
+	e.str(1, path).bytes(2, perm).str(3, holder).num(4, createReplicate).flag(5, true)
 	e.num(6, uint64(replication)).num(7, uint64(blockSize)).bytes(9, all)
 	b, _, err := n.call(ctx, "create", path, e)
+	if err != nil && !isEnded(err) && classify(err) == exists {
+		return status{}, fmt.Errorf("%w: %v", errTaken, err)
+	}
 	if err != nil {
 		return status{}, err
 	}
@@ -137,6 +141,8 @@ func (n *namenode) create(ctx context.Context, path, holder string, replication 
 	}
 	return parseStatus(s)
 }
+
+var errTaken = errors.New("the hidden name is taken")
 
 // addBlock asks for a file's next block, after previous.
 func (n *namenode) addBlock(ctx context.Context, path, holder string, id uint64, previous *extendedBlock, exclude [][]byte) (block, error) {

@@ -94,7 +94,7 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	f.login = login
 	f.reports.guess.Store(int64(reportFirst))
 	f.web = newWeb(cfg, c, s, login, cfg.User)
-	f.security = &security{kerberos: login != nil, protection: protection, key: f.nn.encryptionKey}
+	f.security = newSecurity(login != nil, protection, f.nn.encryptionKey)
 	f.dn.secure = f.security.secure
 	f.nodes = newNodes(life, f.dn.probe)
 	f.leases = &leases{ctx: life, renew: func(ctx context.Context) error { return f.nn.renewLease(ctx, f.holder) }}

@@ -80,7 +80,7 @@ func (p *pool) connect(ctx context.Context, active string) (*conn, error) {
 		opts.Addresses = slices.Clone(opts.Addresses)
 		opts.Addresses[0], opts.Addresses[i] = opts.Addresses[i], opts.Addresses[0]
 	}
-	return dial(ctx, opts, &dialer{timeout: p.timeout, mapAddr: p.mapAddr})
+	return dial(ctx, opts, newDialer(p.timeout, p.mapAddr))
 }
 
 // put gives a connection back that worked.

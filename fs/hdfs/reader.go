@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"sync"
 
@@ -107,13 +108,25 @@ func (r *reader) refresh() error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !continues(r.blocks, l.blocks) {
+		return &opError{"read", r.f.uri + r.path, fs.ErrTransient, errReplaced, ""}
+	}
 	if l.size < r.size {
 		return fmt.Errorf("%s has become shorter", r.path)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.blocks = l.blocks
 	return nil
+}
+
+var errReplaced = errors.New("the file was replaced while it was read")
+
+// continues tells whether a file still has its blocks. Each has a number that no other gets.
+func continues(before, now []block) bool {
+	return len(now) >= len(before) && slices.EqualFunc(before, now[:len(before)], func(a, b block) bool {
+		return a.id.pool == b.id.pool && a.id.blockID == b.id.blockID && a.offset == b.offset
+	})
 }
 
 // readSome reads from one block.

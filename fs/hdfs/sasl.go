@@ -12,7 +12,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,8 +25,12 @@ type security struct {
 	encrypt    bool
 	key        func(ctx context.Context) (*encryptionKey, error)
 
-	mu      sync.Mutex
+	turn    chan struct{} // holds a value while current is used or fetched, which may take long
 	current *encryptionKey
+}
+
+func newSecurity(kerberos bool, protection []string, key func(context.Context) (*encryptionKey, error)) *security {
+	return &security{kerberos: kerberos, protection: protection, key: key, turn: make(chan struct{}, 1)}
 }
 
 const (
@@ -62,26 +65,43 @@ func (s *security) secure(ctx context.Context, c net.Conn, t token) (net.Conn, e
 }
 
 func (s *security) encrypted(ctx context.Context, c net.Conn) (net.Conn, error) {
-	s.mu.Lock()
+	k, err := s.currentKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := handshake(c, k.credentials(), []string{qopPrivacy})
+	if errors.Is(err, errUnknownKey) && s.take(ctx) == nil {
+		if s.current == k {
+			s.current = nil // the next try fetches another one
+		}
+		<-s.turn
+	}
+	return out, err
+}
+
+func (s *security) currentKey(ctx context.Context) (*encryptionKey, error) {
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-s.turn }()
 	if s.current == nil || s.current.stale(time.Now()) {
 		k, err := s.key(ctx)
 		if err != nil {
-			s.mu.Unlock()
 			return nil, err
 		}
 		s.current = k
 	}
-	k := s.current
-	s.mu.Unlock()
-	out, err := handshake(c, k.credentials(), []string{qopPrivacy})
-	if errors.Is(err, errUnknownKey) {
-		s.mu.Lock()
-		if s.current == k {
-			s.current = nil // the next try fetches another one
-		}
-		s.mu.Unlock()
+	return s.current, nil
+}
+
+// take waits for the turn, no longer than the context.
+func (s *security) take(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return endedBy(ctx, nil)
 	}
-	return out, err
 }
 
 // encryptionKey is the key that all DataNodes know for a time.

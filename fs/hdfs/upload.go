@@ -88,7 +88,7 @@ func (f *FS) learn(ctx context.Context, err error) bool {
 			f.nodes.mark(stalled.nodes[0]) // it answers, but doesn't get on: try without it
 		}
 		return true
-	case errors.Is(err, errLostLease):
+	case errors.Is(err, errLostLease), errors.Is(err, errTaken):
 		return true
 	}
 	return classify(err) == noNodes

@@ -111,17 +111,14 @@ func truth(b []byte) (v bool, err error) {
 // status is what the NameNode tells about a file or directory.
 type status struct {
 	name    string
-	kind    uint64 // kindDir, kindFile, kindLink
+	kind    uint64 // kindDir, or of a file or link
 	size    int64
 	modTime int64 // milliseconds
 	id      uint64
 	ec      bool
 }
 
-const (
-	kindDir  = 1
-	kindFile = 2
-)
+const kindDir = 1
 
 func parseStatus(b []byte) (status, error) {
 	var s status
@@ -299,7 +296,6 @@ func appendEnums(to []uint64, f field) ([]uint64, error) {
 type located struct {
 	size      int64
 	blocks    []block
-	open      bool // somebody is writing it
 	encrypted bool
 	ec        bool
 }
@@ -316,8 +312,6 @@ func parseLocated(b []byte) (located, error) {
 				return err
 			}
 			l.blocks = append(l.blocks, k)
-		case 3:
-			l.open = f.num != 0
 		case 6:
 			l.encrypted = true
 		case 7:

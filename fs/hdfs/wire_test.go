@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, x, got)
 	s, err := parseStatus(encodeStatus("n", &fakeFile{id: 7, blocks: []extendedBlock{x}}))
 	require.NoError(t, err)
-	require.Equal(t, status{name: "n", kind: kindFile, size: 4, modTime: 1_700_000_000_000, id: 7}, s)
+	require.Equal(t, status{name: "n", kind: kindOfFile, size: 4, modTime: 1_700_000_000_000, id: 7}, s)
 	for _, flags := range [][]byte{{0x08, 0x03, 0x10, 0, 0x10, 1}, {0x08, 0x03, 0x12, 2, 0, 1}, {0x08, 0x03, 0x22, 2, 0x10, 0x11}} {
 		a, err := parseAck(flags)
 		require.NoError(t, err)
