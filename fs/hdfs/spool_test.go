@@ -156,24 +156,3 @@ func TestLeases(t *testing.T) {
 		l.close()
 	})
 }
-
-// TestReports: the guess settles where most files are closed by one call, whatever the DataNodes take.
-func TestReports(t *testing.T) {
-	for _, takes := range []time.Duration{0, 3 * time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond} {
-		var r reports
-		calls := 0
-		for i := range 1000 {
-			at := r.wait()
-			vain := 0
-			for ; at < takes; vain++ {
-				at += 4 * time.Millisecond << vain
-			}
-			r.took(at, vain)
-			if i >= 500 {
-				calls += 1 + vain
-			}
-		}
-		require.LessOrEqual(t, calls, 800, "%v", takes)
-		require.LessOrEqual(t, r.wait(), 2*takes+2*reportFirst, "%v", takes)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
@@ -242,44 +241,22 @@ func (u *uploading) complete(ctx context.Context) error {
 			return endedBy(ctx, nil)
 		}
 	}
-	for try := 0; ; try++ {
+	var vain time.Duration // when it was asked too early
+	for {
 		ok, err := u.f.nn.complete(ctx, u.path, u.f.holder, u.id, u.last)
 		if ok && u.last != nil {
-			u.f.reports.took(time.Since(begin), try)
+			u.f.reports.took(vain)
 		}
 		if ok || err != nil {
 			return err
 		}
-		if time.Since(begin) > u.f.retryFor {
+		if vain = time.Since(begin); vain > u.f.retryFor {
 			return &opError{"complete", u.f.uri + u.path, fs.ErrTransient, errors.New("no datanode has reported the last block"), ""}
 		}
-		if err := backoff.Sleep(ctx, backoff.Delay(4*time.Millisecond, time.Second, try)); err != nil {
+		if err := backoff.Sleep(ctx, pause(vain)); err != nil {
 			return endedBy(ctx, nil)
 		}
 	}
-}
-
-// reports guesses how long DataNodes take to report a block, so that the NameNode is seldom asked in vain: the guess grows towards
-// what it took when it was too short, and shrinks slowly while it is enough.
-type reports struct {
-	guess atomic.Int64 // nanoseconds
-}
-
-const (
-	reportFirst = 2 * time.Millisecond
-	reportMost  = 200 * time.Millisecond
-)
-
-func (r *reports) wait() time.Duration { return max(time.Duration(r.guess.Load()), reportFirst/4) }
-
-func (r *reports) took(d time.Duration, vain int) {
-	g := r.wait()
-	if vain == 0 {
-		g -= g / 32
-	} else {
-		g = min(d, 2*g) // one block that takes long is no rule
-	}
-	r.guess.Store(int64(min(g, reportMost)))
 }
 
 // discard removes what a failed upload has left, if that is possible. Orphan cleaning knows the name otherwise.
