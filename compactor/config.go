@@ -78,8 +78,8 @@ type Config struct {
 	StrictTables bool
 	// Spill is local disk for what does not fit into memory; nil: there is none.
 	Spill *lsm.SpillStore
-	// Now is the wall clock, by which rows and partitions get old; nil: time.Now. It is not believed when it runs faster than
-	// time passes.
+	// Now is the wall clock, by which rows and partitions get old; nil: time.Now. It is not believed when the storage's is
+	// behind, or when it runs faster than time passes.
 	Now func() time.Time
 	// Listener is told what happens.
 	Listener Listener

@@ -110,6 +110,47 @@ func TestAWallClockThatJumpsChangesNothing(t *testing.T) {
 	})
 }
 
+// TestAHostWhoseClockIsAheadDropsNothing starts a service on a machine whose clock has always been days ahead of the storage's: rows
+// and partitions are as old as the storage says, however long that goes on, and it is asked once an hour at most.
+func TestAHostWhoseClockIsAheadDropsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("db.a", table.Options{
+			"compaction.skip-expired-partitions": "true", "partition.expiration-time": "2 d", "partition.expiration-strategy": "update-time",
+		})
+		_, err := w.open("db.a").Alter(t.Context(), table.SchemaChange{Kind: table.AddColumn, Column: "at", Type: bigintNull},
+			table.SchemaChange{Kind: table.SetOption, Key: "record-level.expire-time", Value: "2 d"},
+			table.SchemaChange{Kind: table.SetOption, Key: "record-level.time-field", Value: "at"})
+		require.NoError(t, err)
+		w.at = func() int64 { return time.Now().Unix() }
+		ahead := func() time.Time { return time.Now().Add(72 * time.Hour) }
+		faulty := faultfs.New(w.fsys, nil)
+		asked := func() (n int) {
+			for _, c := range faulty.Calls() {
+				if c.Op == faultfs.OpCreate && strings.Contains(c.Path, ".clock.") {
+					n++
+				}
+			}
+			return n
+		}
+		w.write("db.a", "d1", 0, 30, 6, false)
+		stop := running(t, w.service(compactor.Config{Now: ahead}, &faultyTables{w.tables, faulty}))
+		time.Sleep(2 * time.Minute)
+		require.LessOrEqual(t, w.maxRuns("db.a"), 2)
+		w.check(false)
+		require.Equal(t, 1, asked())
+		time.Sleep(25 * time.Hour)
+		w.write("db.a", "d1", 0, 30, 6, false)
+		time.Sleep(2 * time.Minute)
+		require.LessOrEqual(t, w.maxRuns("db.a"), 2)
+		stop()
+		_, err = w.service(compactor.Config{Strategy: compactor.Full, Now: ahead}, w.tables).Once(t.Context())
+		require.NoError(t, err)
+		w.check(false)
+		require.LessOrEqual(t, asked(), 27)
+	})
+}
+
 // TestAnHourOfTrouble lets storage fail for an hour in every way, be full, or be slow: the service waits, and goes on by itself.
 func TestAnHourOfTrouble(t *testing.T) {
 	base := newWorld(t)

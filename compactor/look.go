@@ -147,7 +147,8 @@ func (l *tableLoop) adopt(t *table.Table) error {
 	if err != nil {
 		return refused(err)
 	}
-	cfg := lsm.RewriterConfig{Memory: l.x.cfg.Memory / int64(l.x.cfg.Workers), Spill: l.x.cfg.Spill, Throttle: l.x.throttle, Now: l.x.clock.Now}
+	cfg := lsm.RewriterConfig{Memory: l.x.cfg.Memory / int64(l.x.cfg.Workers), Spill: l.x.cfg.Spill, Throttle: l.x.throttle,
+		Now: func(ctx context.Context) (time.Time, error) { return l.x.clock.Now(ctx, t) }}
 	rw, err := lsm.NewRewriter(t, schema, cfg)
 	if err != nil {
 		return refused(err)

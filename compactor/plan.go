@@ -30,6 +30,7 @@ func (l *tableLoop) plan(now time.Time) {
 		l.replanAt = now.Add(idleMaintain)
 		return
 	}
+	l.askTime()
 	full := l.fullDue()
 	maps.DeleteFunc(l.wanted, func(k bucketKey, _ time.Time) bool { return l.st.buckets[k] == nil })
 	var wanted []*candidate
@@ -83,12 +84,28 @@ func (l *tableLoop) allowed(b *bucket, now time.Time) bool {
 	if idle := l.x.cfg.PartitionIdle; idle > 0 && now.Sub(lsm.FromWallClock(b.part.newest, time.Local)) < idle {
 		return false
 	}
-	return !l.t.Options().Bool(table.KeyCompactionSkipExpiredPartitions) || !l.expired(b.part)
+	return !l.skipsExpired() || !l.expired(b.part)
+}
+
+// skipsExpired tells whether partitions that are about to be dropped are left alone.
+func (l *tableLoop) skipsExpired() bool {
+	o := l.t.Options()
+	return o.Bool(table.KeyCompactionSkipExpiredPartitions) && o.Has(table.KeyPartitionExpirationTime)
+}
+
+// askTime makes the time known by which partitions are expired. Rows are dropped by a worker, which asks by itself.
+func (l *tableLoop) askTime() {
+	if len(l.st.buckets) == 0 || !l.skipsExpired() {
+		return
+	}
+	if _, err := l.x.clock.Now(l.jobs, l.t); err != nil {
+		l.stats.failed(err) // by our clock then: what is left alone by mistake is compacted later
+	}
 }
 
 // expired tells whether a partition is about to be dropped. What can't be told is not.
 func (l *tableLoop) expired(p *partition) bool {
-	expired, err := maintenance.PartitionExpired(l.t, p.bytes, p.newest, l.x.clock.Now())
+	expired, err := maintenance.PartitionExpired(l.t, p.bytes, p.newest, l.x.clock.Guess())
 	if err != nil {
 		l.stats.failed(err)
 	}
@@ -155,10 +172,10 @@ func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 	switch {
 	case l.inOnceFull():
 		if !b.full {
-			u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, l.x.clock.Now()) })
+			u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, l.x.clock.Guess()) })
 		}
 	case full && b.appended > 0:
-		u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, l.x.clock.Now()) })
+		u, ok = l.strategy.PickFull(state, func(f *table.DataFile) bool { return l.rw.Expired(f, l.x.clock.Guess()) })
 	default:
 		u, ok = l.strategy.Pick(state)
 	}

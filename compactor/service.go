@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/paimon-go/paimon-go/internal/backoff"
-	"github.com/paimon-go/paimon-go/internal/wallclock"
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/table/maintenance"
 )
 
 // Service compacts tables. Use New. One call of Run or Once at a time; Plan, Explain and Stats may be called beside it.
@@ -19,7 +19,7 @@ type Service struct {
 	cfg    Config
 	tables Tables
 	user   string
-	clock  *wallclock.Guard
+	clock  *maintenance.Clock
 	bytes  *limiter
 	ops    *limiter
 
@@ -38,7 +38,7 @@ func New(cfg Config, tables Tables) (*Service, error) {
 	}
 	return &Service{
 		cfg: cfg, tables: tables, user: cfg.CommitUserPrefix + "_" + uuid.NewString(),
-		clock: wallclock.NewGuard(cfg.Now), bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), ids: map[string]int64{}, opened: map[string]bool{},
+		clock: maintenance.NewClock(cfg.Now), bytes: newLimiter(cfg.BytesPerSecond), ops: newLimiter(cfg.OpsPerSecond), ids: map[string]int64{}, opened: map[string]bool{},
 	}, nil
 }
 

@@ -43,8 +43,8 @@ type RewriterConfig struct {
 	Spill *SpillStore
 	// Throttle, which may be nil, is called with the bytes that were read or are about to be written. It may wait.
 	Throttle func(ctx context.Context, bytes int64) error
-	// Now is the time by which rows get old (record-level.expire-time); nil: time.Now.
-	Now func() time.Time
+	// Now tells the time by which rows get old, of a table with record-level.expire-time; nil: time.Now.
+	Now func(ctx context.Context) (time.Time, error)
 }
 
 // RewriteStats is what a Rewrite did.
@@ -71,7 +71,7 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 		proj: allColumns(t, schema), keys: newProjection(t, schema, schema.KeyIndexes()), order: orderOf(schema, o),
 	}
 	if r.cfg.Now == nil {
-		r.cfg.Now = time.Now
+		r.cfg.Now = func(context.Context) (time.Time, error) { return time.Now(), nil }
 	}
 	if r.cfg.Memory <= 0 {
 		r.cfg.Memory = defaultRewriteMemory
@@ -147,10 +147,16 @@ func smallFileSize(o table.Options) int64 {
 // every file that was made has been removed. It wraps table.ErrSchema when an input is newer than the rewriter's schema.
 func (r *Rewriter) Rewrite(ctx context.Context, partition []byte, bucket int32, levels *Levels, u Unit) (table.CompactIncrement, RewriteStats, error) {
 	t := &rewriteTask{
-		Rewriter: r, ctx: ctx, partition: partition, bucket: bucket, levels: levels, unit: u, now: r.cfg.Now(),
+		Rewriter: r, ctx: ctx, partition: partition, bucket: bucket, levels: levels, unit: u,
 		meter: &meter{throttle: r.cfg.Throttle},
 	}
-	err := t.run()
+	var err error
+	if r.expire != nil {
+		t.now, err = r.cfg.Now(ctx)
+	}
+	if err == nil {
+		err = t.run()
+	}
 	t.stats.BytesRead, t.stats.BytesWritten = t.meter.read.Load(), t.meter.written.Load()
 	if err != nil {
 		r.Remove(ctx, partition, bucket, t.inc)

@@ -10,8 +10,8 @@ import (
 const (
 	// tolerance is how far the clocks may be apart without being called so.
 	tolerance = time.Minute
-	// believeAfter is for how long the wall clock must have been ahead to be believed: it is more likely then that it was wrong
-	// before.
+	// believeAfter is for how long the wall clock must have been ahead to be believed, where no other machine has told the time:
+	// it is more likely then that it was wrong before.
 	believeAfter = 24 * time.Hour
 )
 
@@ -25,6 +25,7 @@ type Guard struct {
 	since time.Time  // a monotonic time, at which it was
 	at    time.Time  // this time of the wall clock
 	apart time.Time  // when the wall clock was found ahead, monotonic; zero: it isn't
+	told  bool       // at is another machine's
 }
 
 // NewGuard returns a Guard that believes the wall clock as it is now; nil is time.Now, and others are for tests.
@@ -33,15 +34,16 @@ func NewGuard(wall func() time.Time) *Guard {
 		wall = time.Now
 	}
 	g := &Guard{wall: wall}
-	g.Set(wall())
+	g.set(wall())
 	return g
 }
 
-// Set makes the Guard go on from a time, such as that of another machine.
+// Set makes the Guard go on from the time of another machine. From now on the wall clock is not believed by itself when it is ahead.
 func (g *Guard) Set(at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.set(at)
+	g.told = true
 }
 
 func (g *Guard) set(at time.Time) { g.since, g.at, g.apart = time.Now(), at.Round(0), time.Time{} }
@@ -73,7 +75,7 @@ func (g *Guard) look() (time.Time, time.Duration) {
 		return passed, 0
 	case g.apart.IsZero():
 		g.apart = mono
-	case mono.Sub(g.apart) >= believeAfter:
+	case !g.told && mono.Sub(g.apart) >= believeAfter:
 		g.set(wall)
 		return wall, 0
 	}

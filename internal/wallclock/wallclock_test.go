@@ -50,5 +50,9 @@ func TestGuardIsNotFasterThanTime(t *testing.T) {
 		off -= 38 * time.Hour // as after a time without power, say
 		off += 30 * time.Second
 		at(0, 0)
+		off += 30 * time.Hour // for good, but who told us counts
+		at(0, 30*time.Hour+30*time.Second)
+		time.Sleep(72 * time.Hour)
+		at(72*time.Hour, 30*time.Hour+30*time.Second)
 	})
 }

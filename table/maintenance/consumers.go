@@ -9,20 +9,20 @@ import (
 // ExpireConsumers forgets the consumers that have not told of progress for consumer.expiration-time; none when that is not
 // set. One that is gone for ever would keep its snapshots for ever.
 func ExpireConsumers(ctx context.Context, t *table.Table, dryRun bool) (Report, error) {
-	return expireConsumers(ctx, t, dryRun, newPresent())
+	return expireConsumers(ctx, t, dryRun, NewClock(nil))
 }
 
-func expireConsumers(ctx context.Context, t *table.Table, dryRun bool, p *present) (Report, error) {
+func expireConsumers(ctx context.Context, t *table.Table, dryRun bool, clock *Clock) (Report, error) {
 	var report Report
-	err := forgetConsumers(ctx, t, dryRun, p, &report)
+	err := forgetConsumers(ctx, t, dryRun, clock, &report)
 	return report.finish(dryRun), wrap(err, "expiring consumers of", t)
 }
 
-func forgetConsumers(ctx context.Context, t *table.Table, dryRun bool, p *present, report *Report) error {
+func forgetConsumers(ctx context.Context, t *table.Table, dryRun bool, clock *Clock, report *Report) error {
 	if !t.Options().Has(table.KeyConsumerExpirationTime) {
 		return nil
 	}
-	now, err := p.now(ctx, t, dryRun)
+	now, err := clock.now(ctx, t, dryRun)
 	if err != nil {
 		return err
 	}

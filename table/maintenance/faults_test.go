@@ -67,7 +67,7 @@ func TestMaintenanceMeetsEveryFault(t *testing.T) {
 	}
 	maintain := func(w *world, tab *table.Table) error {
 		m := NewMaintainer(tab, "expiry", nil)
-		m.present.guard.Set(time.Now().Add(72 * time.Hour))
+		m.clock.guard.Set(time.Now().Add(72 * time.Hour))
 		_, err := m.Run(w.ctx, nil)
 		return err
 	}

@@ -16,8 +16,8 @@ type Maintainer struct {
 	t     *table.Table
 	user  string
 	limit *Limiter
+	clock *Clock
 
-	present        *present   // guarded by mu
 	mu             sync.Mutex // guards what is below and serializes runs
 	partitionCheck time.Time  // the last look
 	tags           *autoTags
@@ -27,7 +27,7 @@ type Maintainer struct {
 // NewMaintainer returns a Maintainer. The commit user is that of the commits that drop partitions, see ExpirePartitions; the
 // limiter may be nil.
 func NewMaintainer(t *table.Table, user string, limit *Limiter) *Maintainer {
-	m := &Maintainer{t: t, user: user, limit: limit, present: newPresent(), partitionCheck: time.Now()}
+	m := &Maintainer{t: t, user: user, limit: limit, clock: NewClock(nil), partitionCheck: time.Now()}
 	// Jobs that are restarted often get to a look at partitions too.
 	if seconds := int64(t.Options().Duration(table.KeyPartitionExpirationCheckInterval) / time.Second); seconds > 0 {
 		m.partitionCheck = m.partitionCheck.Add(-time.Duration(rand.Int64N(seconds)) * time.Second)
@@ -45,11 +45,11 @@ func (m *Maintainer) Run(ctx context.Context, _ *table.Snapshot) (Report, error)
 	var errs []error
 	for i, step := range []func(context.Context) (Report, error){
 		m.createTags,
-		func(ctx context.Context) (Report, error) { return expireTags(ctx, m.t, false, m.limit, m.present) },
+		func(ctx context.Context) (Report, error) { return expireTags(ctx, m.t, false, m.limit, m.clock) },
 		m.expirePartitions,
-		func(ctx context.Context) (Report, error) { return expireConsumers(ctx, m.t, false, m.present) },
+		func(ctx context.Context) (Report, error) { return expireConsumers(ctx, m.t, false, m.clock) },
 		func(ctx context.Context) (Report, error) {
-			return ExpireSnapshots(ctx, m.t, ExpireOptions{Limit: m.limit, present: m.present})
+			return ExpireSnapshots(ctx, m.t, ExpireOptions{Limit: m.limit, clock: m.clock})
 		},
 		m.expireChangelogs,
 	} {
@@ -98,7 +98,7 @@ func (m *Maintainer) expirePartitions(ctx context.Context) (Report, error) {
 	if interval := m.t.Options().Duration(table.KeyPartitionExpirationCheckInterval); interval > 0 && now.Sub(m.partitionCheck) <= interval {
 		return Report{}, nil
 	}
-	r, err := ExpirePartitions(ctx, m.t, m.user, PartitionOptions{present: m.present})
+	r, err := ExpirePartitions(ctx, m.t, m.user, PartitionOptions{clock: m.clock})
 	if err == nil {
 		m.partitionCheck = now
 	}
@@ -109,5 +109,5 @@ func (m *Maintainer) expireChangelogs(ctx context.Context) (Report, error) {
 	if !decoupled(m.t.Options()) {
 		return Report{}, nil
 	}
-	return ExpireChangelogs(ctx, m.t, ExpireOptions{Limit: m.limit, present: m.present}, false)
+	return ExpireChangelogs(ctx, m.t, ExpireOptions{Limit: m.limit, clock: m.clock}, false)
 }

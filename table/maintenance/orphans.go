@@ -55,7 +55,7 @@ func (x *orphans) start(ctx context.Context) error {
 	if !x.before.IsZero() {
 		return nil
 	}
-	now, err := newPresent().now(ctx, x.t, x.remover.dryRun)
+	now, err := NewClock(nil).now(ctx, x.t, x.remover.dryRun)
 	x.before = now.Add(-orphanAge)
 	return err
 }

@@ -22,7 +22,7 @@ type PartitionOptions struct {
 	DryRun         bool
 	Now            time.Time // the present when zero
 
-	present *present // nil: one of its own
+	clock *Clock // nil: one of its own
 }
 
 // ExpirePartitions drops the partitions that are older than partition.expiration-time, by a commit of kind OVERWRITE of the
@@ -87,11 +87,11 @@ func newPartitionExpiry(ctx context.Context, t *table.Table, o PartitionOptions)
 	}
 	now := o.Now
 	if now.IsZero() {
-		if o.present == nil {
-			o.present = newPresent()
+		if o.clock == nil {
+			o.clock = NewClock(nil)
 		}
 		var err error
-		if now, err = o.present.now(ctx, t, o.DryRun); err != nil {
+		if now, err = o.clock.now(ctx, t, o.DryRun); err != nil {
 			return nil, err
 		}
 	}

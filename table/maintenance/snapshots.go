@@ -24,7 +24,7 @@ type ExpireOptions struct {
 	DryRun bool
 	Limit  *Limiter
 
-	present *present // nil: one of its own
+	clock *Clock // nil: one of its own
 }
 
 // retention is ExpireOptions with the table's options filled in.
@@ -52,10 +52,10 @@ func (o *ExpireOptions) retention(ctx context.Context, t *table.Table, most, lea
 		r.olderThan = o.OlderThan.UnixMilli()
 		return r, nil
 	}
-	if o.present == nil {
-		o.present = newPresent()
+	if o.clock == nil {
+		o.clock = NewClock(nil)
 	}
-	now, err := o.present.now(ctx, t, o.DryRun)
+	now, err := o.clock.now(ctx, t, o.DryRun)
 	r.olderThan = now.Add(-age).UnixMilli()
 	return r, err
 }

@@ -15,15 +15,15 @@ import (
 // ExpireTags removes the tags whose life (tag.default-time-retained when they were made) is over, and the files that only
 // they kept. With tag.time-expire-enabled=false there are none. The limiter may be nil.
 func ExpireTags(ctx context.Context, t *table.Table, dryRun bool, limit *Limiter) (Report, error) {
-	return expireTags(ctx, t, dryRun, limit, newPresent())
+	return expireTags(ctx, t, dryRun, limit, NewClock(nil))
 }
 
-func expireTags(ctx context.Context, t *table.Table, dryRun bool, limit *Limiter, p *present) (Report, error) {
+func expireTags(ctx context.Context, t *table.Table, dryRun bool, limit *Limiter, clock *Clock) (Report, error) {
 	x := newTagRemoval(t, dryRun, limit)
 	if !t.Options().Bool(table.KeyTagTimeExpireEnabled) {
 		return x.report, nil
 	}
-	err := x.expire(ctx, p)
+	err := x.expire(ctx, clock)
 	return x.report.finish(dryRun), wrap(err, "expiring tags of", t)
 }
 
@@ -46,12 +46,12 @@ func newTagRemoval(t *table.Table, dryRun bool, limit *Limiter) *tagRemoval {
 	return x
 }
 
-func (x *tagRemoval) expire(ctx context.Context, p *present) error {
+func (x *tagRemoval) expire(ctx context.Context, clock *Clock) error {
 	tags, err := x.t.Tags(ctx)
 	if err != nil || len(tags) == 0 {
 		return err
 	}
-	now, err := p.now(ctx, x.t, x.remover.dryRun)
+	now, err := clock.now(ctx, x.t, x.remover.dryRun)
 	if err != nil {
 		return err
 	}

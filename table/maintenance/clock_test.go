@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/fs/faultfs"
 	"github.com/paimon-go/paimon-go/fs/mem"
-	"github.com/paimon-go/paimon-go/internal/wallclock"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -54,7 +55,7 @@ func TestAClockThatJumpsAheadExpiresNothing(t *testing.T) {
 	w := aged(t)
 	var off time.Duration
 	m := NewMaintainer(w.table, "x", nil)
-	m.present.guard = wallclock.NewGuard(func() time.Time { return time.Now().Add(off) })
+	m.clock = NewClock(func() time.Time { return time.Now().Add(off) })
 	before := w.fs.Paths()
 	for _, off = range []time.Duration{0, 72 * time.Hour, -72 * time.Hour, 300 * 24 * time.Hour} {
 		r, err := m.Run(w.ctx, nil)
@@ -63,7 +64,7 @@ func TestAClockThatJumpsAheadExpiresNothing(t *testing.T) {
 		require.Equal(t, before, withoutEarliest(w.fs.Paths()), off)
 	}
 	// The same with a clock that was right all the time removes what is old, so it is the clock that keeps it.
-	m.present.guard.Set(time.Now().Add(72 * time.Hour))
+	m.clock.guard.Set(time.Now().Add(72 * time.Hour))
 	r, err := m.Run(w.ctx, nil)
 	require.NoError(t, err)
 	require.Positive(t, r.Partitions)
@@ -86,23 +87,49 @@ func TestTheStoragesClockCounts(t *testing.T) {
 	w.file("x", 1, "data", 0) // of a commit that is being made
 	// What a clock of ours that is 3 days ahead makes of it.
 	behindUs := w.on(behind{w.fs, 72 * time.Hour})
-	p := newPresent()
-	now, err := p.now(w.ctx, behindUs, false)
+	now, err := NewClock(nil).now(w.ctx, behindUs, false)
 	require.NoError(t, err)
 	require.InDelta(t, 72*time.Hour, time.Since(now), float64(time.Minute))
 	for _, path := range w.fs.Paths() {
 		require.NotContains(t, path, ".clock.")
 	}
 	// In a dry run nothing is written.
-	now, err = newPresent().now(w.ctx, behindUs, true)
+	now, err = NewClock(nil).now(w.ctx, behindUs, true)
 	require.NoError(t, err)
 	require.InDelta(t, 0, time.Since(now), float64(time.Minute))
 	// A storage whose clock is ahead of ours changes nothing, and nor does one that is about right.
 	for _, by := range []time.Duration{-72 * time.Hour, 5 * time.Second} {
-		now, err := newPresent().now(w.ctx, w.on(behind{w.fs, by}), false)
+		now, err := NewClock(nil).now(w.ctx, w.on(behind{w.fs, by}), false)
 		require.NoError(t, err)
 		require.InDelta(t, 0, time.Since(now), float64(time.Minute))
 	}
+	synctest.Test(t, func(t *testing.T) { // and it does so for good, and is asked now and then
+		faulty := faultfs.New(behind{w.fs, 72 * time.Hour}, nil)
+		behindUs, clock := w.on(faulty), NewClock(nil)
+		for range 6 * 24 * 3 {
+			time.Sleep(10 * time.Minute)
+			now, err := clock.now(w.ctx, behindUs, false)
+			require.NoError(t, err)
+			require.InDelta(t, 72*time.Hour, time.Since(now), float64(time.Minute))
+		}
+		asked := func() (n int) {
+			for _, c := range faulty.Calls() {
+				if c.Op == faultfs.OpCreate {
+					n++
+				}
+			}
+			return n
+		}
+		require.InDelta(t, 72, asked(), 1)
+		// While it can't be asked what it said counts.
+		faulty.Set(faultfs.CutAt(1, faultfs.Before))
+		time.Sleep(30 * time.Hour)
+		now, err := clock.now(w.ctx, behindUs, false)
+		require.NoError(t, err)
+		require.InDelta(t, 72*time.Hour, time.Since(now), float64(time.Minute))
+		_, err = NewClock(nil).now(w.ctx, behindUs, false)
+		require.Error(t, err)
+	})
 	r, err := RemoveOrphanFiles(w.ctx, behindUs, OrphanOptions{})
 	require.NoError(t, err)
 	require.Zero(t, r.Files)
