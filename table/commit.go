@@ -69,7 +69,7 @@ type Commit struct {
 	mu     sync.Mutex // guards what is below and serializes commits
 	own    ownCommit  // the newest snapshot of our user that we know
 	fenced bool       // own is all that our user may have done
-	// exclusive: the same, and nothing that it did is of interest.
+	// exclusive: our user is this Commit's alone, so that others' snapshots need not be searched for its own.
 	exclusive bool
 	watch     *cachedSnapshot // all up to this one have been searched for snapshots of our user
 	built     int64           // the newest snapshot that we made, 0: none or it is not certain that it is still there

@@ -11,9 +11,20 @@ import (
 
 // inspect searches the snapshots that are new since the last look for ones of our user, so that each is read once. It
 // returns the one that the attempts want to make if it is there: by its UUID, or, when nobody guards, as Java does by user,
-// identifier and kind. walked are snapshots that end with the latest and have been read just now. A guarding Commit that meets another snapshot of its user is fenced.
+// identifier and kind. walked are snapshots that end with the latest and have been read just now. A guarding Commit that meets
+// another snapshot of its user is fenced. An exclusive one has nothing to look for, except for what it offered without learning
+// the outcome; it only makes sure that what it knows of the table is still so.
 func (c *Commit) inspect(ctx context.Context, latest *cachedSnapshot, walked []*cachedSnapshot, a *attempts) (*Snapshot, error) {
 	if c.exclusive && a.last == nil && c.pending == nil {
+		if c.watch != nil && c.built > 0 {
+			same, err := c.stillThere(ctx, c.watch, latest)
+			if err != nil {
+				return nil, err
+			}
+			if !same {
+				c.built = 0 // the table was rolled back or made anew
+			}
+		}
 		c.watch = latest
 		return nil, nil
 	}
