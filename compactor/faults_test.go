@@ -40,12 +40,13 @@ func TestWhatVanishesUnderExpiryIsReadAnew(t *testing.T) {
 			w := base.clone()
 			w.t = t
 			faulty := faultfs.New(w.fsys, nil)
-			opened, gone := 0, false
+			var opened atomic.Int64
+			gone := false // read when the service has stopped
 			faulty.Before(func(c faultfs.Call) {
 				if c.Op != faultfs.OpOpen || !strings.Contains(c.Path, "/manifest/") && !strings.Contains(c.Path, "/bucket-") {
 					return
 				}
-				if opened++; opened != n {
+				if opened.Add(1) != int64(n) {
 					return
 				}
 				// A compaction by another and the expiry of all before it.
@@ -67,7 +68,7 @@ func TestWhatVanishesUnderExpiryIsReadAnew(t *testing.T) {
 			require.LessOrEqual(t, w.maxRuns("db.a"), 2, "it goes on")
 			stop()
 			w.check(true)
-			more = opened >= n
+			more = opened.Load() >= int64(n)
 			if gone {
 				vanished++
 			}

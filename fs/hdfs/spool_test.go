@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,7 +95,7 @@ func TestNodesComeBack(t *testing.T) {
 				return nil
 			}
 			return errors.New("dead")
-		})
+		}, &trouble{})
 		x := node{uuid: "x", raw: []byte("x")}
 		out := func() bool {
 			bad := n.isBad(x)
@@ -103,7 +104,7 @@ func TestNodesComeBack(t *testing.T) {
 			return bad
 		}
 		require.False(t, out())
-		n.mark(x)
+		n.mark(x, errors.New("dead"))
 		require.True(t, out())
 		time.Sleep(badFor + 1)
 		require.True(t, out(), "until it has been probed")
@@ -112,7 +113,7 @@ func TestNodesComeBack(t *testing.T) {
 		time.Sleep(badFor + 1)
 		require.True(t, out())
 		require.False(t, out(), "it has answered")
-		n.mark(x)
+		n.mark(x, errors.New("dead"))
 		time.Sleep(badFor + 1)
 		out()
 		require.True(t, out(), "the second time is longer")
@@ -122,7 +123,7 @@ func TestNodesComeBack(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.False(t, out())
 		require.Empty(t, n.bad, "forgotten")
-		n.mark(x)
+		n.mark(x, errors.New("dead"))
 		n.forgive()
 		require.False(t, out())
 		cancel()
@@ -133,25 +134,25 @@ func TestNodesComeBack(t *testing.T) {
 // TestLeases are renewed while a file is open, and not otherwise.
 func TestLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int32
 		ctx, cancel := context.WithCancel(t.Context())
-		l := &leases{ctx: ctx, renew: func(context.Context) error { calls++; return nil }}
+		l := &leases{ctx: ctx, renew: func(context.Context) error { calls.Add(1); return nil }}
 		l.hold()()
 		time.Sleep(10 * time.Minute)
-		require.Zero(t, calls)
+		require.Zero(t, calls.Load())
 		a, b := l.hold(), l.hold()
 		time.Sleep(3*renewEvery + time.Second)
 		synctest.Wait()
-		require.Equal(t, 3, calls)
+		require.EqualValues(t, 3, calls.Load())
 		a()
 		a()
 		time.Sleep(renewEvery)
 		synctest.Wait()
-		require.Equal(t, 4, calls)
+		require.EqualValues(t, 4, calls.Load())
 		b()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, 4, calls)
+		require.EqualValues(t, 4, calls.Load())
 		cancel()
 		l.close()
 	})
