@@ -46,7 +46,7 @@ type nodeError struct {
 }
 
 func (e *nodeError) Error() string {
-	return fmt.Sprintf("datanode %s:%d: %v", e.node.ip, e.node.port, e.err)
+	return fmt.Sprintf("datanode %s: %v", e.node, e.err)
 }
 func (e *nodeError) Unwrap() error { return e.err }
 

@@ -86,7 +86,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func (c *fakeCluster) nn(f *FS, retryFor time.Duration) *namenode {
-	return &namenode{pool: f.nn.pool, retryFor: retryFor, uri: f.uri}
+	return &namenode{pool: f.nn.pool, retryFor: retryFor, uri: f.uri, trouble: &f.trouble, tell: tellAfter}
 }
 
 // TestTurnedAway does not wait for a cluster that ends each connection.

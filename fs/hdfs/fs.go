@@ -41,6 +41,7 @@ type FS struct {
 	web         *webhdfs
 	leases      *leases
 	reports     reports
+	trouble     trouble
 	holder      string // of all leases
 	retryFor    time.Duration
 	sync        bool

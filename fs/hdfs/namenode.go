@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
@@ -16,6 +17,8 @@ type namenode struct {
 	pool     *pool
 	retryFor time.Duration
 	uri      string // prefix for messages: hdfs://authority
+	trouble  *trouble
+	tell     time.Duration // tellAfter, but for tests
 
 	reached atomic.Bool // a call has worked
 
@@ -31,6 +34,13 @@ type outcome struct {
 // call sends a request until there is an answer other than "not now", or retryFor is over. The caller of a changing call
 // looks at outcome: an answer like "exists" may come from an earlier try of ours.
 func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([]byte, outcome, error) {
+	a := n.trouble.ask(n.tell)
+	b, o, err := n.callUntil(ctx, method, path, req, a)
+	a.end(n.uri, err == nil || !errors.Is(err, fs.ErrTransient) && !isEnded(err))
+	return b, o, err
+}
+
+func (n *namenode) callUntil(ctx context.Context, method, path string, req []byte, a *asking) ([]byte, outcome, error) {
 	var o outcome
 	more, answered := retryUntil(n.retryFor), time.Now()
 	for {
@@ -52,6 +62,7 @@ func (n *namenode) call(ctx context.Context, method, path string, req []byte) ([
 		case c != busy && c != unknown, c == unknown && n.turnedAway(answered, more.tries):
 			return nil, o, wrap(method, n.uri+path, err)
 		case more.again(ctx):
+			a.again(n.uri, method, err)
 			continue
 		case ctx.Err() == nil:
 			return nil, o, wrap(method, n.uri+path, err)

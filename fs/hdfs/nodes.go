@@ -18,9 +18,10 @@ const (
 // nodes remembers which DataNodes failed, so that the next blocks go elsewhere at once: the NameNode gives a dead node out for ten
 // minutes. A node comes back after it has answered a probe.
 type nodes struct {
-	probe func(ctx context.Context, n node) error
-	ctx   context.Context // ends the probes
-	wg    sync.WaitGroup
+	probe   func(ctx context.Context, n node) error
+	ctx     context.Context // ends the probes
+	trouble *trouble
+	wg      sync.WaitGroup
 
 	mu  sync.Mutex
 	bad map[string]*badNode // by uuid
@@ -34,12 +35,12 @@ type badNode struct {
 	out     bool // not to be used; false after a good probe, kept for lasts
 }
 
-func newNodes(ctx context.Context, probe func(context.Context, node) error) *nodes {
-	return &nodes{probe: probe, ctx: ctx, bad: map[string]*badNode{}}
+func newNodes(ctx context.Context, probe func(context.Context, node) error, t *trouble) *nodes {
+	return &nodes{probe: probe, ctx: ctx, trouble: t, bad: map[string]*badNode{}}
 }
 
 // mark notes a failure. A node that fails again soon after it came back is left out for longer.
-func (n *nodes) mark(x node) {
+func (n *nodes) mark(x node, why error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	b := n.bad[x.uuid]
@@ -48,6 +49,9 @@ func (n *nodes) mark(x node) {
 		n.bad[x.uuid] = b
 	} else if !b.out {
 		b.lasts = min(2*b.lasts, badForMost)
+	}
+	if !b.out {
+		n.trouble.log().Warn("a datanode is left out until it answers again", "datanode", x.String(), "for", b.lasts, "error", why)
 	}
 	b.node, b.out, b.until = x, true, time.Now().Add(b.lasts)
 }
@@ -90,6 +94,9 @@ func (n *nodes) look(id string, b *badNode) {
 	defer n.mu.Unlock()
 	b.probing = false
 	b.until = time.Now().Add(b.lasts)
+	if b.out && err == nil {
+		n.trouble.log().Info("a datanode answers again", "datanode", x.String())
+	}
 	b.out = err != nil
 }
 
@@ -104,16 +111,16 @@ func (n *nodes) forgive() {
 
 // suspects probes the nodes of a pipeline that has stalled, marks those that don't answer and tells whether there was one.
 func (n *nodes) suspects(ctx context.Context, list []node) bool {
-	found := make([]bool, len(list))
+	found := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, x := range list {
-		wg.Go(func() { found[i] = n.probe(ctx, x) != nil })
+		wg.Go(func() { found[i] = n.probe(ctx, x) })
 	}
 	wg.Wait()
 	any := false
 	for i, x := range list {
-		if found[i] && ctx.Err() == nil {
-			n.mark(x)
+		if found[i] != nil && ctx.Err() == nil {
+			n.mark(x, found[i])
 			any = true
 		}
 	}

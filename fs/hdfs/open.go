@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/user"
@@ -28,6 +29,7 @@ type Config struct {
 	SpoolMemory int64                    // bytes of a file that is being written that are kept in memory, the others in a local file; 4 MiB by default
 	SpoolDir    string                   // of those local files; the system's directory for temporary files by default
 	SyncBlocks  bool                     // DataNodes bring each block to disk before a file is complete
+	Log         *slog.Logger             // is told of trouble that is dealt with; see LogTo
 	MapNameNode func(addr string) string // turns the address of a NameNode into the one that is connected to
 	MapDataNode func(addr string) string // the same for DataNodes
 }
@@ -89,14 +91,15 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 		spoolMemory: cfg.SpoolMemory, spoolDir: cfg.SpoolDir, closing: closing}
 	p := newPool(cfg.Connections, cfg.CallTimeout, options)
 	p.mapAddr = cfg.MapNameNode
-	f.nn = &namenode{pool: p, retryFor: cfg.RetryFor, uri: f.uri}
+	f.trouble.to.Store(cfg.Log)
+	f.nn = &namenode{pool: p, retryFor: cfg.RetryFor, uri: f.uri, trouble: &f.trouble, tell: tellAfter}
 	f.dn = &connector{useHostname: s.bool("dfs.client.use.datanode.hostname"), timeout: cfg.DataTimeout, mapAddr: cfg.MapDataNode}
 	f.login = login
 	f.reports.guess.Store(int64(reportFirst))
 	f.web = newWeb(cfg, c, s, login, cfg.User)
 	f.security = newSecurity(login != nil, protection, f.nn.encryptionKey)
 	f.dn.secure = f.security.secure
-	f.nodes = newNodes(life, f.dn.probe)
+	f.nodes = newNodes(life, f.dn.probe, &f.trouble)
 	f.leases = &leases{ctx: life, renew: func(ctx context.Context) error { return f.nn.renewLease(ctx, f.holder) }}
 	if err := f.learnDefaults(ctx, s); err != nil {
 		_ = f.Close()

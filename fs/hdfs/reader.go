@@ -163,7 +163,7 @@ func (r *reader) readSome(b []byte, off int64) (int, error) {
 			return 0, err
 		}
 		if !errors.Is(err, errToken) && !errors.Is(err, errChecksum) && isConnection(err) {
-			r.f.nodes.mark(x)
+			r.f.nodes.mark(x, err)
 		}
 	}
 	return 0, failed

@@ -59,6 +59,9 @@ func (f *FS) write(ctx context.Context, path string, src source) (written, error
 		if try > 0 && !more.again(ctx) {
 			return written{}, &opError{"create", f.uri + path, fs.ErrTransient, err, f.writeHint()}
 		}
+		if try == 0 {
+			f.trouble.log().Warn("a file is written again", "file", f.uri+path, "error", message(err))
+		}
 	}
 }
 
@@ -80,11 +83,11 @@ func (f *FS) learn(ctx context.Context, err error) bool {
 	case errors.Is(err, errToken) || errors.Is(err, errUnknownKey):
 		return true // no fault of the node's: the next try has a new one
 	case errors.As(err, &bad):
-		f.nodes.mark(bad.node)
+		f.nodes.mark(bad.node, bad.err)
 		return true
 	case errors.As(err, &stalled):
 		if !f.nodes.suspects(ctx, stalled.nodes) {
-			f.nodes.mark(stalled.nodes[0]) // it answers, but doesn't get on: try without it
+			f.nodes.mark(stalled.nodes[0], stalled) // it answers, but doesn't get on: try without it
 		}
 		return true
 	case errors.Is(err, errLostLease), errors.Is(err, errTaken):

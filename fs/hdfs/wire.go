@@ -154,6 +154,8 @@ type node struct {
 	port int
 }
 
+func (n node) String() string { return fmt.Sprintf("%s:%d", n.ip, n.port) }
+
 func parseNode(b []byte) (node, error) {
 	n := node{raw: b}
 	id, _, err := child(b, 1)

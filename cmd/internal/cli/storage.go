@@ -43,10 +43,14 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 	return fsys, strings.TrimRight(uri, "/"), conf, nil
 }
 
-// AboutStorage says in the log what a program that commits to a storage has to tell its user.
+// AboutStorage says in the log what a program that commits to a storage has to tell its user, and has the storage tell there of
+// trouble that it deals with itself.
 func AboutStorage(fsys fs.FileSystem, uri string, conf map[string]string, log *slog.Logger) {
 	if w := s3.JavaWriterWarning(uri, conf); w != "" {
 		log.Warn(w)
+	}
+	if s, ok := fsys.(interface{ LogTo(*slog.Logger) }); ok {
+		s.LogTo(log)
 	}
 	if s, ok := fsys.(interface{ Ignored() []string }); ok {
 		for _, key := range s.Ignored() {
