@@ -141,7 +141,7 @@ func (n *namenode) create(ctx context.Context, path, holder string, replication 
 	e.num(6, uint64(replication)).num(7, uint64(blockSize)).bytes(9, all)
 	b, _, err := n.call(ctx, "create", path, e)
 	if err != nil && !isEnded(err) && classify(err) == exists {
-		return status{}, fmt.Errorf("%w: %v", errTaken, err)
+		return status{}, fmt.Errorf("%w: %s", errTaken, path)
 	}
 	if err != nil {
 		return status{}, err
