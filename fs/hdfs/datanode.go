@@ -93,6 +93,9 @@ func (d *connector) dial(ctx context.Context, n node, t token) (*dnConn, error) 
 		}
 		if err != nil {
 			_ = c.Close()
+			if fromNameNode(err) {
+				return nil, err // it has given no key, which is no fault of the node's
+			}
 			return nil, &nodeError{n, fmt.Errorf("securing the connection: %w", err)}
 		}
 		c = s

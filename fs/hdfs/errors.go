@@ -153,6 +153,9 @@ func (e *opError) Unwrap() []error {
 	return []error{e.kind, e.cause}
 }
 
+// fromNameNode tells whether a call to the NameNode has failed, for good or for as long as it is tried.
+func fromNameNode(err error) bool { return errors.As(err, new(*opError)) }
+
 // message is one line: Java's messages go on with a stack trace.
 func message(err error) string {
 	var r remote

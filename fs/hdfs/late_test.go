@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -104,4 +105,26 @@ func TestWaitingForTheKeyEndsWithItsContext(t *testing.T) {
 	k, err := s.currentKey(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, k)
+}
+
+// TestKeyThatTheNameNodeDoesNotGive is no reason to leave DataNodes out.
+func TestKeyThatTheNameNodeDoesNotGive(t *testing.T) {
+	c := startFake(t, 2)
+	f := c.open(t)
+	fstest.Write(t, f, "hdfs:///f", []byte("x"))
+	r, err := f.Open(t.Context(), "hdfs:///f")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	f.security.encrypt = true
+	f.security.key = func(context.Context) (*encryptionKey, error) {
+		return nil, wrap("getDataEncryptionKey", f.uri+"/", &net.OpError{Op: "dial", Err: errors.New("no route")})
+	}
+	f.dn.close()
+	f.dn.closed = false
+	_, err = f.Publish(t.Context(), "hdfs:///g", []byte("x"))
+	require.ErrorIs(t, err, fs.ErrTransient)
+	require.ErrorContains(t, err, "getDataEncryptionKey")
+	_, err = r.ReadAt(make([]byte, 1), 0)
+	require.ErrorIs(t, err, fs.ErrTransient)
+	require.Empty(t, f.nodes.exclude())
 }

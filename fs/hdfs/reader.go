@@ -159,7 +159,7 @@ func (r *reader) readSome(b []byte, off int64) (int, error) {
 			err = &nodeError{x, err}
 		}
 		failed.errs = append(failed.errs, err)
-		if errors.Is(err, errConfig) {
+		if errors.Is(err, errConfig) || fromNameNode(err) {
 			return 0, err
 		}
 		if !errors.Is(err, errToken) && !errors.Is(err, errChecksum) && isConnection(err) {
