@@ -112,12 +112,13 @@ func (t *Table) FindSinkState(ctx context.Context, user, property string) (*Sink
 	return file, nil
 }
 
-// wasCommitted tells whether the pending commit was made, whose snapshot has expired if it was. Where nobody can tell, it was not:
-// then its rows are written again, which ends the same, while rows that are taken for written are lost.
+// wasCommitted tells whether the pending commit was made, whose snapshot has expired if it was. In doubt it was not: then its rows
+// are written again, which ends the same, while rows that are taken for written are lost. The only sign of another writer whose
+// snapshots have all expired is that the bucket doesn't end where the commit did.
 func (t *Table) wasCommitted(ctx context.Context, latest *Snapshot, s *SinkState) (bool, error) {
-	p, o := s.Pending, t.Options()
-	if latest == nil || o.Enum(KeyMergeEngine) == "deduplicate" && o.Enum(KeyChangelogProducer) != "input" {
-		return false, nil // to write it again harms nothing
+	p := s.Pending
+	if latest == nil {
+		return false, nil
 	}
 	unsure, err := t.notOurs(ctx, latest, s.SnapshotID)
 	if unsure || err != nil {

@@ -118,28 +118,20 @@ func TestSinkStateWhenTheSnapshotOfACommitExpired(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps    steps // snapshots 2, 3…
 		expired  int64 // the last
-		log      bool  // whether the table has a changelog that the job writes
 		position string
 	}{
-		"done":                                       {steps{append2, compact}, 2, true, "b"},
-		"done, compacted twice":                      {steps{append2, compact, compact}, 2, true, "b"},
-		"not done":                                   {steps{compact, compact}, 2, true, "a"},
-		"not done, nothing else expired":             {steps{compact}, 1, true, "a"},
-		"not done, another wrote as many":            {steps{other(8), compact}, 1, true, "a"},
-		"not done, another wrote all the time":       {steps{other(7), other(9), compact}, 2, true, "a"},
-		"not done, another wrote more, that expired": {steps{other(20), compact}, 2, true, "a"},
+		"done":                                       {steps{append2, compact}, 2, "b"},
+		"done, compacted twice":                      {steps{append2, compact, compact}, 2, "b"},
+		"not done":                                   {steps{compact, compact}, 2, "a"},
+		"not done, nothing else expired":             {steps{compact}, 1, "a"},
+		"not done, another wrote as many":            {steps{other(8), compact}, 1, "a"},
+		"not done, another wrote all the time":       {steps{other(7), other(9), compact}, 2, "a"},
+		"not done, another wrote more, that expired": {steps{other(20), compact}, 2, "a"},
 		// Nobody can tell.
-		"done, another wrote then":                    {steps{append2, other(12), compact}, 2, true, "a"},
-		"no changelog: done":                          {steps{append2, compact}, 2, false, "a"},
-		"no changelog: not done":                      {steps{compact, compact}, 2, false, "a"},
-		"no changelog: not done, another wrote, gone": {steps{other(9), compact}, 2, false, "a"},
+		"done, another wrote then": {steps{append2, other(12), compact}, 2, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var o Options
-			if c.log {
-				o = Options{"changelog-producer": "input"}
-			}
-			tbl := newSinkTable(t, o)
+			tbl := newSinkTable(t, nil)
 			s, second := commitOf(t, tbl, "job", 1, 5, "a")
 			second.ID, second.Properties = 2, map[string]string{"pos": "b"}
 			second.Messages[0].Data.New[0].MaxSeq, second.Messages[0].Data.New[0].KeptSeq = 9, 8
