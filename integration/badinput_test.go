@@ -227,7 +227,7 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestFullDisk fills a small file system while rows come in.
+// TestFullDisk fills a small file system while rows come in. A job with little patience ends; it goes on when there is room again.
 func TestFullDisk(t *testing.T) {
 	db := testkit.MySQL(t).Database(t)
 	db.Exec(wide)
@@ -236,7 +236,7 @@ func TestFullDisk(t *testing.T) {
 	j.Conf["file.compression"] = "none"
 	require.NoError(t, syscall.Mount("tmpfs", j.Warehouse, "tmpfs", 0, "size=3m"), "making a small file system")
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(j.Warehouse, 0)) })
-	p := j.Start()
+	p := j.Start("--storage-patience", "5s")
 	p.WaitCaughtUp()
 	good := j.Latest()
 	db.InsertRows("s", 1000, 60_000, 5000, wideRow) // more than there is room for, in one flush

@@ -27,6 +27,7 @@ func readRequest(b block, client string, off, n int64) enc {
 
 // openStream asks a DataNode for n bytes of a block.
 func (d *connector) openStream(ctx context.Context, x node, b block, client string, off, n int64) (*blockStream, error) {
+	d.pool.Store(&b.id.pool)
 	c, err := d.borrow(ctx, x, b.token)
 	if err != nil {
 		return nil, err

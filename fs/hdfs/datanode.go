@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,6 +60,8 @@ type connector struct {
 	timeout     time.Duration
 	mapAddr     func(string) string
 	secure      func(ctx context.Context, c net.Conn, t token) (net.Conn, error) // nil on clusters without SASL
+
+	pool atomic.Pointer[string] // the block pool of the last block, which every node of the cluster serves
 
 	mu     sync.Mutex
 	kept   []*dnConn // for the next read

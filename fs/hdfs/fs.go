@@ -25,7 +25,7 @@ func init() {
 		return Open(ctx, uri, conf)
 	})
 	fs.Register("viewfs", func(_ context.Context, uri string, _ map[string]string) (fs.FileSystem, error) {
-		return nil, fmt.Errorf("%w: %s is a view over several file systems, which is not supported: give the hdfs:// URI of the file system behind it", errConfig, uri)
+		return nil, fmt.Errorf("%w: %s is a view over several file systems, which is not supported: give the hdfs:// URI of the file system behind it", errConfig, fs.Masked(uri))
 	})
 }
 

@@ -129,7 +129,7 @@ func (n *nodes) suspects(ctx context.Context, list []node) bool {
 
 const probeTime = 4 * time.Second
 
-// probe asks a DataNode for a block that nobody has. Any answer will do, also that it closes the connection; a stopped process
+// probe asks a DataNode for a block that nobody has, in the pool that it serves: it would wait 20 s for one that it doesn't know. Any answer will do, also that it closes the connection; a stopped process
 // still has its connections accepted by the operating system, so connecting alone tells nothing.
 func (d *connector) probe(ctx context.Context, n node) error {
 	patience := min(probeTime, d.timeout)
@@ -144,7 +144,10 @@ func (d *connector) probe(ctx context.Context, n node) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	_ = c.SetDeadline(time.Now().Add(patience))
-	b := block{id: extendedBlock{pool: "probe", blockID: 1, stamp: 1}}
+	b := block{id: extendedBlock{blockID: 1, stamp: 1}}
+	if pool := d.pool.Load(); pool != nil {
+		b.id.pool = *pool
+	}
 	if err := c.request(opReadBlock, readRequest(b, "probe", 0, 1)); err != nil {
 		return &nodeError{n, err}
 	}

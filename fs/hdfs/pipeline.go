@@ -37,6 +37,7 @@ type pipeline struct {
 // openPipeline connects to a block's DataNodes, which may be silent for as long as patience. An error wraps a nodeError where it is known who is to blame.
 func (d *connector) openPipeline(ctx context.Context, b block, client string, patience time.Duration) (*pipeline, error) {
 	first := b.nodes[0]
+	d.pool.Store(&b.id.pool)
 	c, err := d.dial(ctx, first, b.token)
 	if err != nil {
 		return nil, err

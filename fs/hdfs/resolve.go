@@ -31,9 +31,12 @@ func resolve(authority string, s settings) (cluster, error) {
 		}
 	}
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
-		return cluster{}, fmt.Errorf("%w: %q names a user, HDFS takes that from HADOOP_USER_NAME or Kerberos", errConfig, authority)
+		return cluster{}, fmt.Errorf("%w: %s names a user, HDFS takes that from HADOOP_USER_NAME or Kerberos", errConfig, fs.Masked("hdfs://"+authority))
 	}
 	host, port := splitPort(authority)
+	if _, p, err := net.SplitHostPort(authority); err == nil && p != port { // not printed: it may be a password with a slash in it
+		return cluster{}, fmt.Errorf("%w: what follows the colon behind the host is no port", errConfig)
+	}
 	if ids := list(s.get("dfs.ha.namenodes." + host)); len(ids) > 0 {
 		return highlyAvailable(authority, host, port, ids, s)
 	}

@@ -25,7 +25,7 @@ func TestResolve(t *testing.T) {
 		require.NoError(t, err, authority)
 		require.Equal(t, want, c.addresses, authority)
 	}
-	for authority, want := range map[string]string{"ns1:8020": "has a port", "user@host": "names a user", "broken": "dfs.namenode.rpc-address.broken.q"} {
+	for authority, want := range map[string]string{"ns1:8020": "has a port", "user@host": "names a user", "user:word@host": "hdfs://***@host names a user", "host:word": "is no port", "broken": "dfs.namenode.rpc-address.broken.q"} {
 		_, err := resolve(authority, s)
 		require.ErrorIs(t, err, errConfig)
 		require.ErrorContains(t, err, want)

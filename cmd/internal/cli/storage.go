@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
 	_ "github.com/paimon-go/paimon-go/fs/hdfs"  // hdfs://
@@ -33,6 +34,10 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 			return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
 		}
 	}
+	slow := time.AfterFunc(10*time.Second, func() {
+		slog.Warn("the storage has not answered for 10 s; it is asked again for some minutes", "storage", fs.Masked(uri))
+	})
+	defer slow.Stop()
 	fsys, err := fs.For(ctx, uri, conf)
 	if err != nil && !fs.Unavailable(err) && ctx.Err() == nil { // what is not there is a file of the settings
 		err = fmt.Errorf("%w: %w", err, ErrUsage)
