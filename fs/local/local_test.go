@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,10 +35,16 @@ func TestConformanceOfURIs(t *testing.T) {
 	})
 }
 
+// PAIMON_GO_TEST_RACES is how many names the processes race for.
 func TestPublishHasOneWinnerAmongProcesses(t *testing.T) {
 	count := 1000
 	if testing.Short() {
 		count = 100
+	}
+	if v := os.Getenv("PAIMON_GO_TEST_RACES"); v != "" {
+		var err error
+		count, err = strconv.Atoi(v)
+		require.NoError(t, err)
 	}
 	fstest.RaceProcesses(t, local.FS{}, t.TempDir(), count)
 }
