@@ -5,12 +5,14 @@
 # client configuration) and PAIMON_GO_S3 (a URL; keys test and testsecret, bucket test) are used instead.
 set -euo pipefail
 cd "$(dirname "$0")"
+here=$PWD
 export PAIMON_GO_TEST_HOME=${PAIMON_GO_TEST_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/paimon-go-test}
 ./setup.sh
 started=()
 # shellcheck disable=SC2317
 cleanup() {
   local s
+  cd "$here"
   wait # a server that is starting would outlive us
   for s in "${started[@]}"; do
     case "$s" in
