@@ -29,8 +29,7 @@ type Output struct {
 	Changelog func() FileSink
 	// Merge folds the records of a key; nil: the last one stays, which is done without looking at values.
 	Merge MergeFunc
-	// DropBefore keeps -U records out of the data files. They are for the changelog: the +U behind it replaces the row. For
-	// use without Merge.
+	// DropBefore keeps -U records out of the data files. They are for the changelog: the +U behind it replaces the row.
 	DropBefore bool
 	// Spill holds intermediate merges of spilled runs.
 	Spill *SpillStore
@@ -184,7 +183,8 @@ func (f *Flusher) writeFiles(ctx context.Context, codec *recordCodec, out Output
 	defer f.release()
 	e := &f.files
 	e.ctx, e.codec, e.all = ctx, codec, all
-	e.data, e.changelog, e.reducer.merge, e.last.dropBefore = out.Data(), nil, out.Merge, out.DropBefore
+	e.data, e.changelog, e.last.dropBefore = out.Data(), nil, out.DropBefore
+	e.reducer.merge, e.reducer.keys, e.reducer.dropBefore = out.Merge, codec.keys, out.DropBefore
 	if out.Changelog != nil {
 		e.changelog = out.Changelog()
 	}
@@ -304,7 +304,9 @@ func (e *fileEmitter) write() error {
 	e.out.Reset()
 	if e.pend > 4*writeBytes { // what single huge rows have grown is not kept
 		e.out, e.raw = NewKeyValues(e.codec.typ), NewKeyValues(e.codec.typ)
-		e.reducer.first = NewKeyValues(e.codec.typ)
+		if e.reducer.n == 0 {
+			e.reducer.first = NewKeyValues(e.codec.typ)
+		}
 	}
 	e.pend = 0
 	return err
@@ -328,8 +330,7 @@ func (e *fileEmitter) release() {
 	clear(e.recs[:cap(e.recs)])
 	e.recs, e.seqs, e.newKey, e.bytes, e.pend = e.recs[:0], e.seqs[:0], e.newKey[:0], 0, 0
 	e.out.Reset()
-	e.reducer.n = 0
-	e.reducer.first.Reset()
+	e.reducer.reset()
 	e.last.held.Reset()
-	e.data, e.changelog, e.ctx, e.reducer.merge = nil, nil, nil, nil
+	e.data, e.changelog, e.ctx = nil, nil, nil
 }

@@ -94,7 +94,7 @@ func (f *firstRow) Add(kv *KeyValues, i int) error {
 		if f.ignoreDelete {
 			return nil
 		}
-		return fmt.Errorf("merge-engine first-row takes no %s; set ignore-delete=true to skip such records", kind)
+		return firstRowRetract(kind)
 	}
 	if f.first.Len() == 0 {
 		f.first.AppendRange(kv, i, i+1)
@@ -102,21 +102,34 @@ func (f *firstRow) Add(kv *KeyValues, i int) error {
 	return nil
 }
 
+func firstRowRetract(kind row.Kind) error {
+	return fmt.Errorf("merge-engine first-row takes no %s; set ignore-delete=true to skip such records", kind)
+}
+
 func (f *firstRow) Result(out *KeyValues) error {
 	out.AppendRange(f.first, 0, f.first.Len())
 	return nil
 }
 
-// reducer feeds a merge function with a stream of records in order, key by key.
+// reducer feeds a merge function with a stream of records in order, key by key. Unlike Java's it asks the function of a lone
+// retract, too, though the record stays as it is: one that the function doesn't take would be an error of every reader and
+// compaction to come, once the key has another record.
 type reducer struct {
-	merge MergeFunc
-	first *KeyValues // the key's first record
-	n     int        // records of the key so far
+	merge      MergeFunc
+	keys       []int      // columns of the key
+	dropBefore bool       // -U records don't count
+	first      *KeyValues // the key's first record
+	n          int        // records of the key so far
+	newKey     bool       // a record that was dropped was the first of its key
 }
 
 // add takes record i of kv; newKey tells that its key is not that of the record before.
 func (r *reducer) add(kv *KeyValues, i int, newKey bool, out *KeyValues) error {
-	if newKey {
+	if newKey = newKey || r.newKey; r.dropBefore && kv.Rows.Kinds[i] == row.UpdateBefore {
+		r.newKey = newKey
+		return nil
+	}
+	if r.newKey = false; newKey {
 		if err := r.finish(out); err != nil {
 			return err
 		}
@@ -125,20 +138,36 @@ func (r *reducer) add(kv *KeyValues, i int, newKey bool, out *KeyValues) error {
 		return nil
 	}
 	if r.n == 1 {
-		r.merge.Reset()
-		if err := r.merge.Add(r.first, 0); err != nil {
+		if err := r.begin(); err != nil {
 			return err
 		}
 	}
 	r.n++
-	return r.merge.Add(kv, i)
+	return r.merged(kv, i)
+}
+
+// begin gives the function the key's first record.
+func (r *reducer) begin() error {
+	r.merge.Reset()
+	return r.merged(r.first, 0)
+}
+
+func (r *reducer) merged(kv *KeyValues, i int) error {
+	if err := r.merge.Add(kv, i); err != nil {
+		return refused(err, kv, i, r.keys)
+	}
+	return nil
 }
 
 // finish appends the outcome of the key under way.
 func (r *reducer) finish(out *KeyValues) error {
 	n := r.n
-	r.n = 0
-	if n == 1 {
+	if r.n = 0; n == 1 {
+		if r.first.Rows.Kinds[0].IsRetract() {
+			if err := r.begin(); err != nil {
+				return err
+			}
+		}
 		out.AppendRange(r.first, 0, 1)
 	}
 	r.first.Reset()
@@ -146,4 +175,10 @@ func (r *reducer) finish(out *KeyValues) error {
 		return r.merge.Result(out)
 	}
 	return nil
+}
+
+// reset forgets the key under way.
+func (r *reducer) reset() {
+	r.merge, r.n, r.newKey = nil, 0, false
+	r.first.Reset()
 }

@@ -39,7 +39,7 @@ func mergeAll(s *table.Schema, o table.Options, merge MergeFunc, kv *KeyValues) 
 		return int(kv.Seq[a] - kv.Seq[b])
 	})
 	out := NewKeyValues(s.RowType())
-	r := reducer{merge: merge, first: NewKeyValues(s.RowType())}
+	r := reducer{merge: merge, keys: s.KeyIndexes(), first: NewKeyValues(s.RowType())}
 	for n, i := range idx {
 		if err := r.add(kv, i, n == 0 || !bytes.Equal(key[i], key[idx[n-1]]), out); err != nil {
 			return nil, err
@@ -101,7 +101,9 @@ func TestMergeEngines(t *testing.T) {
 	}{
 		"deduplicate keeps the last": {table.Options{}, []string{"a INT"},
 			[]string{`{"k":1,"a":1}`, `{"_kind":"-D","k":1,"a":null}`}, `{"_kind":"-D","k":1,"a":null} #2`, ""},
-		"a lone record stays as it is": {partial, []string{"a INT"}, []string{`{"_kind":"-D","k":1,"a":1}`}, `{"_kind":"-D","k":1,"a":1} #1`, ""},
+		"a lone record stays as it is": {partial.With(table.Options{"partial-update.remove-record-on-delete": "true"}), []string{"a INT"},
+			[]string{`{"_kind":"-U","k":1,"a":1}`}, `{"_kind":"-U","k":1,"a":1} #1`, ""},
+		"a lone retract that is not taken": {partial, []string{"a INT"}, []string{`{"_kind":"-D","k":7,"a":1}`}, "", `key {"_kind":"-D","k":7}: merge-engine partial-update takes no`},
 		"first-row keeps the first": {table.Options{"merge-engine": "first-row"}, []string{"a INT"},
 			[]string{`{"_kind":"+U","k":1,"a":null}`, `{"k":1,"a":2}`}, `{"_kind":"+U","k":1,"a":null} #1`, ""},
 		"first-row takes no retract": {table.Options{"merge-engine": "first-row"}, []string{"a INT"},

@@ -75,7 +75,7 @@ var (
 // Merge semantics.
 var (
 	KeyMergeEngine = define(String, "merge-engine", "deduplicate", "What becomes of rows with equal keys.").
-			oneOf("deduplicate", "partial-update", "aggregation", "first-row").onlyValues("deduplicate").writersOnly().immutable()
+			oneOf("deduplicate", "partial-update", "aggregation", "first-row").immutable()
 	KeyIgnoreDelete = define(Bool, "ignore-delete", "false", "Rows of kind -D and -U are dropped. Can't be switched off later.").
 			alias("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")
 	KeyIgnoreUpdateBefore = define(Bool, "ignore-update-before", "false", "Rows of kind -U are dropped. Can't be switched off later.")

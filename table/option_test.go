@@ -156,13 +156,13 @@ func TestKeysWithoutEffectWarn(t *testing.T) {
 
 func TestWritersRefuseWhatTheyCannotNeglect(t *testing.T) {
 	good := Options{
-		"bucket": "4", "file.format": "AVRO", "file.format.per.level": "0:avro,5:parquet", "merge-engine": "deduplicate", "branch": "main",
+		"bucket": "4", "file.format": "AVRO", "file.format.per.level": "0:avro,5:parquet", "merge-engine": "partial-update", "branch": "main",
 		"deletion-vectors.enabled": "false", "changelog-producer": "input", "manifest.format": "avro", "metadata.iceberg.storage": "disabled",
 		"snapshot.num-retained.max": "5", "lookup-wait": "false",
 	}
 	require.NoError(t, good.CheckWritable())
 	for name, value := range map[string]string{
-		"bucket": "-1", "file.format": "orc", "file.format.per.level": "0:avro,5:orc", "merge-engine": "partial-update", "branch": "dev",
+		"bucket": "-1", "file.format": "orc", "file.format.per.level": "0:avro,5:orc", "branch": "dev",
 		"deletion-vectors.enabled": "TRUE", "manifest.format": "orc", "encryption.mechanism": "plain",
 		"data-file.external-paths": "s3://b/x", "pk-clustering-override": "true", "chain-table.enabled": "true", "sequence.snapshot-ordering": "true",
 		"row-tracking.enabled": "true", "metadata.iceberg.storage": "table-location", "type": "format-table", "primary-key.nullable": "true",

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/paimon-go/paimon-go/format/row"
@@ -30,8 +31,15 @@ func (c *catchUp) rows(ctx context.Context, g *generation, b *bucket) iter.Seq2[
 // Everything before must have been checkpointed. CatchUp waits until it is committed. A flush then reads each bucket that
 // has such rows, so few and large epochs are best; to have one flush a bucket, rows are spilled to local disk even where
 // options say otherwise. Without changelog-producer=input nothing is to be done.
+//
+// Tables whose content is not the source's last rows have no such changelog, and where values add up changes must not come
+// twice: then CatchUp is an error that wraps table.ErrOption.
 func (w *Writer) CatchUp(ctx context.Context) error {
-	if !w.keepsChangelog() {
+	g := w.generation()
+	if err := g.catchesUp(); err != nil {
+		return fmt.Errorf("table %s: %w", w.table.Path(), err)
+	}
+	if !g.changelog {
 		return nil
 	}
 	if err := w.Wait(ctx); err != nil {
@@ -63,8 +71,30 @@ func (w *Writer) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-func (w *Writer) keepsChangelog() bool {
+// NeedsCatchUp tells whether CatchUp is to be called for such rows at all.
+func (w *Writer) NeedsCatchUp() bool {
+	g := w.generation()
+	return g.changelog || g.catchesUp() != nil
+}
+
+// Traits returns what is special about the table's merge engine.
+func (w *Writer) Traits() lsm.MergeTraits { return w.generation().traits }
+
+func (w *Writer) generation() *generation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.gen.changelog
+	return w.gen
+}
+
+// catchesUp tells what is in the way of a catch-up.
+func (g *generation) catchesUp() error {
+	switch t := &g.traits; {
+	case t.NotRepeatable != "":
+		return fmt.Errorf("%w: rows changed in the source while it was read, and with %s their changes would count twice; read it into an empty table while nothing changes",
+			table.ErrOption, t.NotRepeatable)
+	case t.Folds && g.changelog:
+		return fmt.Errorf("%w: rows changed in the source while it was read, and of merge-engine %s there is no changelog without what was read already; set changelog-producer=lookup, or read the source into an empty table while nothing changes",
+			table.ErrOption, g.engine)
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package writer
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -91,7 +93,9 @@ type flushJob struct {
 func (j *flushJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
-	inc, err := j.sealed.Flush(w.ctx, f, w.output(j.gen, j.bucket, j.catch))
+	out := w.output(j.gen, j.bucket, j.catch)
+	inc, err := j.sealed.Flush(w.ctx, f, out)
+	err = w.flushed(j.gen, j.bucket, out, err)
 	info := FlushInfo{Partition: j.bucket.part.bytes, Bucket: j.bucket.id, Files: len(inc.New), Changelogs: len(inc.Changelog), Err: err}
 	for i := range inc.New {
 		info.Rows += inc.New[i].RowCount
@@ -120,6 +124,21 @@ func (j *flushJob) run(f *lsm.Flusher) {
 	j.epoch.release()
 }
 
+// flushed takes back what output gave, and says in an error of the merge function where that was.
+func (w *Writer) flushed(g *generation, b *bucket, out lsm.Output, err error) error {
+	if out.Merge != nil {
+		g.merges.Put(out.Merge)
+	}
+	if !errors.Is(err, lsm.ErrRefusedRecord) {
+		return err
+	}
+	where := fmt.Sprintf("bucket %d", b.id)
+	if p := w.parts.describe(b.part); p != "" {
+		where = p + " " + where
+	}
+	return fmt.Errorf("table %s, %s: %w", w.table.Path(), where, err)
+}
+
 // spillJob takes a part of a bucket's rows out of memory.
 type spillJob struct {
 	w      *Writer
@@ -132,7 +151,9 @@ type spillJob struct {
 func (j *spillJob) run(f *lsm.Flusher) {
 	w, start := j.w, time.Now()
 	defer w.jobs.Done()
-	s, err := j.part.Spill(w.ctx, f, w.output(j.gen, j.bucket, j.catch))
+	out := w.output(j.gen, j.bucket, j.catch)
+	s, err := j.part.Spill(w.ctx, f, out)
+	err = w.flushed(j.gen, j.bucket, out, err)
 	if s.Rows == 0 && err == nil {
 		return // the flush of the bucket was first
 	}

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/lsm"
@@ -28,6 +29,9 @@ type generation struct {
 	paired     bool  // Config.PairedUpdates
 	pack       bool  // paimon-go.changelog.pack=bucket-tick
 	compared   []int // lsm.DeduplicatedColumns; nil: none
+	engine     string
+	traits     lsm.MergeTraits
+	merges     *sync.Pool // of lsm.MergeFunc
 	fanIn      int
 	files      fileMaker
 }
@@ -66,7 +70,8 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 	if n < 1 {
 		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets can be written", table.ErrOption, n)
 	}
-	if _, err := lsm.NewMergeFunc(s, o); err != nil {
+	merge, err := lsm.NewMergeFunc(s, o)
+	if err != nil {
 		return nil, err
 	}
 	g := &generation{
@@ -78,21 +83,19 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		rowkind:    -1,
 		dropDelete: o.Bool(table.KeyIgnoreDelete),
 		dropBefore: o.Bool(table.KeyIgnoreUpdateBefore),
+		engine:     o.Enum(table.KeyMergeEngine),
 		changelog:  o.Enum(table.KeyChangelogProducer) == "input",
 		paired:     paired,
 		pack:       o.Enum(table.KeyChangelogPack) == "bucket-tick",
 		fanIn:      o.Int(table.KeyLocalSortMaxNumFileHandles),
 	}
-	if paired && !g.changelog {
-		g.dropBefore = true
-	}
+	g.setMerge(merge, o)
 	g.records = lsm.NewRecords(lsm.BufferSpec{
 		Type: g.typ, Keys: s.KeyIndexes(), Sequence: s.SequenceIndexes(),
 		Descending: o.Get(table.KeySequenceFieldSortOrder) == "descending",
 		PageSize:   int(min(o.Size(table.KeyPageSize), 16<<20)),
-		KeepAll:    g.changelog,
+		KeepAll:    g.changelog || g.traits.Folds,
 	})
-	var err error
 	if g.compared, err = lsm.DeduplicatedColumns(s, o); err != nil {
 		return nil, err
 	}
@@ -124,6 +127,26 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 	return g, nil
 }
 
+// setMerge notes how records of a key are merged.
+func (g *generation) setMerge(f lsm.MergeFunc, o table.Options) {
+	g.traits = lsm.TraitsOf(f, o)
+	if g.traits.UsesBefore {
+		g.paired = false // to the merge function each -U and +U is a record of its own
+	}
+	if g.paired && !g.changelog {
+		g.dropBefore = true
+	}
+	schema := g.schema
+	g.merges = &sync.Pool{New: func() any {
+		f, err := lsm.NewMergeFunc(schema, o)
+		if err != nil {
+			panic(err) // the same call has worked in newGeneration
+		}
+		return f
+	}}
+	g.merges.Put(f)
+}
+
 // changelogs is where changelog files are made.
 func (w *Writer) changelogs() lsm.FileStore {
 	if w.merged != nil {
@@ -142,6 +165,9 @@ func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 	}
 	if c != nil {
 		out.Spill = c.spill
+	}
+	if g.traits.Folds {
+		out.Merge = g.merges.Get().(lsm.MergeFunc)
 	}
 	if g.changelog {
 		out.Changelog = func() lsm.FileSink {

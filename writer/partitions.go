@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,14 +203,17 @@ func (part *partition) drop(b *bucket) {
 }
 
 func (p *partitions) rescaled(part *partition) error {
+	return fmt.Errorf("%w: bucket is %d, but the files of %s are in %d buckets; set bucket back, or rescale it by an overwrite",
+		table.ErrOption, p.numBuckets, cmp.Or(p.describe(part), "the table"), part.total)
+}
+
+// describe names a partition; "" in a table without partitions.
+func (p *partitions) describe(part *partition) string {
 	name, err := p.table.PartitionPath(part.bytes)
 	if err != nil || name == "" {
-		name = "the table"
-	} else {
-		name = "partition " + strings.Trim(name, "/")
+		return ""
 	}
-	return fmt.Errorf("%w: bucket is %d, but the files of %s are in %d buckets; set bucket back, or rescale it by an overwrite",
-		table.ErrOption, p.numBuckets, name, part.total)
+	return "partition " + strings.Trim(name, "/")
 }
 
 // shardOf spreads buckets as Java's ChannelComputer does.

@@ -7,6 +7,7 @@ import (
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/fs"
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -16,6 +17,7 @@ var classes = []cli.Class{
 	{Is: cli.Wraps(table.ErrFenced), Code: cli.ExitFenced, What: "fenced; stop the other instance, or give this one a table of its own"},
 	{Is: cli.Wraps(cdc.ErrPositionLost), Code: cli.ExitPosition, What: "binlog position lost; read the table anew into an empty table, or start at a position that the server has (scan.startup.mode=specific-offset)"},
 	{Is: cli.Wraps(cli.ErrUsage, fs.ErrConfig, cdc.ErrUsage, table.ErrOption, table.ErrNoTable, table.ErrTableExists), Code: cli.ExitUsage, What: "usage; correct the arguments named above; --help lists them"},
+	{Is: cli.Wraps(lsm.ErrRefusedRecord), Code: cli.ExitRefused, What: "the table's merge engine can't take a change of the source; nothing after the last commit was applied; set the option that is named above with --table_conf (ignore-delete can be set at any time), or read into a table of another merge-engine"},
 	{Is: cli.Wraps(cdc.ErrRefused, table.ErrSchema), Code: cli.ExitRefused, What: "refused change or value; nothing after the last commit was applied; a type change: alter the Paimon table's column; a value: choose a policy; else read the table anew (docs/operating.md, After exit 5)"},
 	{Is: cli.Wraps(table.ErrCorrupt, table.ErrNewerFormat, format.ErrCorrupt), Code: cli.ExitCorrupt, What: "table corrupt or of a newer format; run paimon-go check on the table; no file was removed"},
 	{Is: cli.Wraps(cdc.ErrSource), Code: cli.ExitSource, What: "source unreachable or refused; see paimon-go-sink check_source; then start again with the same command"},

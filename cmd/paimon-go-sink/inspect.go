@@ -71,19 +71,18 @@ func (j *job) dryRun(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var schema *table.Schema
 	if j.table == nil {
-		if _, err := table.NewSchema(*spec); err != nil {
+		if schema, err = table.NewSchema(*spec); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "the table would be made, with the primary key %v\n", spec.PrimaryKeys)
 	} else if err := j.checkExisting(spec); err != nil {
 		return err
+	} else {
+		schema = j.table.Schema()
 	}
-	o := stored.With(j.options)
-	if err := o.CheckWritable(); err != nil {
-		return err
-	}
-	if err := o.CheckWriteOnly(); err != nil {
+	if err := checkWritable(schema, stored.With(j.options)); err != nil {
 		return err
 	}
 	if j.state != nil {

@@ -199,9 +199,6 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 		return err
 	}
 	j.table = t
-	if t.Options().Enum(table.KeyChangelogProducer) == "input" {
-		j.src.MarkCatchUp()
-	}
 	if err := j.warnOfOldRows(ctx); err != nil {
 		return err
 	}
@@ -209,6 +206,10 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	if err != nil {
 		return err
 	}
+	if w.NeedsCatchUp() {
+		j.src.MarkCatchUp()
+	}
+	j.warnOfEngine(w)
 	metrics.writer.Store(w)
 	metrics.source.Store(j.src)
 	metrics.backlog.trigger = t.Options().Int(table.KeyNumSortedRunCompactionTrigger)
@@ -283,6 +284,17 @@ func (j *job) warnOfOldRows(ctx context.Context) error {
 	j.log.Warn("the table has rows and no position of this job; those that the source no longer has stay. To have exactly the source's rows, read into an empty table",
 		"table", j.path, "snapshot", s.ID, "records", s.TotalRecordCount)
 	return nil
+}
+
+// warnOfEngine says which changes of the source will end the program, as the table's merge engine can't take them.
+func (j *job) warnOfEngine(w *writer.Writer) {
+	t := w.Traits()
+	if t.Refuses != nil {
+		j.log.Warn("the first DELETE of a row will end this program with exit code 5, and so may an UPDATE", "table", j.path, "reason", t.Refuses)
+	}
+	if t.NotRepeatable != "" && j.state == nil && j.source.Startup == mysql.StartInitial {
+		j.log.Warn("values add up: when rows of the source change while it is read, this program ends after the initial read with exit code 2", "table", j.path, "reason", t.NotRepeatable)
+	}
 }
 
 func (j *job) openSource(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/paimon-go/paimon-go/cdc/mysql"
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -83,6 +84,9 @@ func (j *job) sourceChanges(spec *table.Spec) ([]table.SchemaChange, error) {
 // checkWritable refuses tables that can't be written here; o are the options that they will have.
 func checkWritable(s *table.Schema, o table.Options) error {
 	if err := s.CheckWritable(o); err != nil {
+		return err
+	}
+	if _, err := lsm.NewMergeFunc(s, o); err != nil {
 		return err
 	}
 	return o.CheckWriteOnly()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -40,6 +41,9 @@ func (a *createArgs) Run(ctx context.Context, env *environment) error {
 	if _, err := spec.Options.Validate(); err != nil {
 		return err
 	}
+	if err := checkMerging(spec); err != nil {
+		return err
+	}
 	t, err := table.Create(ctx, fsys, path, *spec)
 	if errors.Is(err, table.ErrTableExists) && a.IfNotExists {
 		t, err = table.Open(ctx, fsys, path, nil)
@@ -48,6 +52,15 @@ func (a *createArgs) Run(ctx context.Context, env *environment) error {
 		return err
 	}
 	return showSchema(env, t.Schema(), a.JSON)
+}
+
+// checkMerging refuses options of the merge engine that nobody could write the table with, as Java does.
+func checkMerging(spec *table.Spec) error {
+	s, err := table.NewSchema(*spec)
+	if err == nil && len(s.PrimaryKeys) > 0 {
+		_, err = lsm.NewMergeFunc(s, s.Options)
+	}
+	return err
 }
 
 func (a *createArgs) spec(in io.Reader) (*table.Spec, error) {

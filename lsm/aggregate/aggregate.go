@@ -38,12 +38,15 @@ type noRetract struct{}
 
 func (noRetract) Retract(_, _ *row.Column, _ int) error { return errNoRetract }
 
+func (noRetract) takesNoRetract() {}
+
 // Column is a function bound to a column of a table. Not safe for concurrent use.
 type Column struct {
 	column, name  string
 	fn            Func
 	reversed      reverser // nil: by exchange
 	ignoreRetract bool
+	adds          bool       // a value that is merged twice counts twice
 	swap          row.Column // scratch of AddReversed
 }
 
@@ -130,8 +133,39 @@ func New(f *row.Field, name string, o table.Options) (*Column, error) {
 	if r, ok := fn.(reverser); ok && !c.ignoreRetract { // Java's wrapper of ignore-retract exchanges whatever it wraps
 		c.reversed = r
 	}
+	switch name {
+	case "sum", "product":
+		c.adds = true
+	case "listagg", "collect":
+		distinct, err := p.bool("distinct")
+		if err != nil {
+			return nil, err
+		}
+		c.adds = !distinct
+	case "nested_update":
+		c.adds = o["fields."+f.Name+".nested-key"] == ""
+	}
 	c.swap.Init(&f.Type)
 	return c, nil
+}
+
+// String names the function and its column.
+func (c *Column) String() string { return fmt.Sprintf("function %s of column %s", c.name, c.column) }
+
+// Repeatable tells whether it makes no difference when values are merged again.
+func (c *Column) Repeatable() bool { return !c.adds }
+
+// Retractable returns the error that Retract gives for every value, nil if it doesn't.
+func (c *Column) Retractable() error {
+	if _, ok := c.fn.(interface{ takesNoRetract() }); ok && !c.ignoreRetract {
+		return c.noRetract()
+	}
+	return nil
+}
+
+func (c *Column) noRetract() error {
+	return fmt.Errorf("column %s: function %s can't take back the value of a -U or -D; set fields.%s.ignore-retract=true to keep it",
+		c.column, c.name, c.column)
 }
 
 // Reset begins a key.
@@ -168,8 +202,7 @@ func (c *Column) Retract(acc, in *row.Column, i int) error {
 	}
 	switch err := c.fn.Retract(acc, in, i); {
 	case errors.Is(err, errNoRetract):
-		return fmt.Errorf("column %s: function %s can't take back the value of a -U or -D; set fields.%s.ignore-retract=true to keep it",
-			c.column, c.name, c.column)
+		return c.noRetract()
 	case err != nil:
 		return c.failed(err)
 	}
