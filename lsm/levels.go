@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -24,6 +26,8 @@ type Levels struct {
 	numLevels int
 	level0    int
 	size      int64
+	vectors   map[string]*roaring.Bitmap // nil: they are not known
+	strange   int                        // vectors of other files
 }
 
 // SortedRun is files whose key ranges don't touch, in key order. In level 0 each file is a run of its own.

@@ -111,9 +111,9 @@ func (s *Strategy) Pick(st PickState) (Unit, bool) {
 	return u, true
 }
 
-// PickFull returns what a full compaction is to do: everything to the max level. Once all is there, only the files that
-// compaction.force-rewrite-all-files or expired want to be rewritten; expired, which may be nil, tells of files with records
-// past record-level.expire-time.
+// PickFull returns what a full compaction is to do: everything to the max level. Once all is there, only the files that have
+// deleted rows or that compaction.force-rewrite-all-files or expired want to be rewritten; expired, which may be nil, tells of
+// files with records past record-level.expire-time.
 func (s *Strategy) PickFull(st PickState, expired func(*table.DataFile) bool) (Unit, bool) {
 	runs, maxLevel := st.Levels.Runs(), st.Levels.MaxLevel()
 	u := s.unit(st.Levels, maxLevel, ReasonFull)
@@ -121,7 +121,7 @@ func (s *Strategy) PickFull(st PickState, expired func(*table.DataFile) bool) (U
 		u.FileRewrite = true
 		for i := range runs[0].Files {
 			f := &runs[0].Files[i]
-			if s.rewriteAll || expired != nil && expired(f) {
+			if s.rewriteAll || expired != nil && expired(f) || st.Levels.hasVector(f.Name) {
 				u.Files = append(u.Files, *f)
 			}
 		}
