@@ -35,6 +35,10 @@ const (
 type dnConn struct {
 	net.Conn
 	r      *bufio.Reader
+	raw    *net.TCPConn // if what is written goes there as it is
+	parts  [2][]byte    // of writeBoth
+	list   net.Buffers  // of them
+	joined []byte
 	addr   string
 	reused bool
 	until  time.Time // when a kept one is closed
@@ -103,7 +107,32 @@ func (d *connector) dial(ctx context.Context, n node, t token) (*dnConn, error) 
 		}
 		c = s
 	}
-	return &dnConn{Conn: c, r: bufio.NewReaderSize(c, 8<<10), addr: addr}, nil
+	return &dnConn{Conn: c, r: bufio.NewReaderSize(c, 8<<10), raw: rawConn(c), addr: addr}, nil
+}
+
+// rawConn is the connection below c if bytes go through it unchanged, else nil.
+func rawConn(c net.Conn) *net.TCPConn {
+	if p, ok := c.(*plainConn); ok {
+		c = p.Conn
+	}
+	raw, _ := c.(*net.TCPConn)
+	return raw
+}
+
+// writeBoth writes two parts as one, by one call of the system where that is possible.
+func (c *dnConn) writeBoth(a, b []byte) error {
+	if c.raw == nil || len(b) == 0 {
+		if len(b) > 0 {
+			c.joined = append(append(c.joined[:0], a...), b...)
+			a = c.joined
+		}
+		_, err := c.Write(a)
+		return err
+	}
+	c.parts = [2][]byte{a, b}
+	c.list = c.parts[:]
+	_, err := c.list.WriteTo(c.raw)
+	return err
 }
 
 // request sends an operation. The version is two bytes, the operation one, then the message with its length.

@@ -50,6 +50,7 @@ type FS struct {
 	mode        uint32 // of new files
 	spoolMemory int64
 	spoolDir    string
+	chunks      chunks // memory of spools
 
 	closing context.CancelFunc
 	closed  atomic.Bool
@@ -75,6 +76,7 @@ func (f *FS) Close() error {
 	f.dn.close()
 	f.web.client.CloseIdleConnections()
 	f.nodes.wg.Wait()
+	f.chunks.close()
 	if f.login != nil {
 		f.login.close()
 	}

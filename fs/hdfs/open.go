@@ -13,6 +13,8 @@ import (
 
 	hdfs "github.com/colinmarc/hdfs/v2"
 	"github.com/google/uuid"
+
+	"github.com/paimon-go/paimon-go/internal/sysmem"
 )
 
 // Config is what New needs. The zero value of all but URI and Settings is good.
@@ -26,7 +28,8 @@ type Config struct {
 	CallTimeout time.Duration            // limit of one try of a call to the NameNode; 20 s by default
 	DataTimeout time.Duration            // limit of a DataNode's silence; 15 s by default
 	Connections int                      // to the NameNode at a time; 8 by default
-	SpoolMemory int64                    // bytes of a file that is being written that are kept in memory, the others in a local file; 4 MiB by default
+	SpoolMemory int64                    // bytes of a file that is being written that are kept in memory, the others in SpoolShared or a local file; 4 MiB by default
+	SpoolShared int64                    // memory for more of them, of all files; by default a thirty-second of the machine's or control group's, at most 256 MiB
 	SpoolDir    string                   // of those local files; the system's directory for temporary files by default
 	SyncBlocks  bool                     // DataNodes bring each block to disk before a file is complete
 	Log         *slog.Logger             // is told of trouble that is dealt with; see LogTo
@@ -35,7 +38,7 @@ type Config struct {
 }
 
 // Open makes the file system of a URI from catalog options; see loadSettings for those of Hadoop. Its own options are hdfs.user, hdfs.retry-time,
-// hdfs.call-timeout, hdfs.data-timeout (durations such as 90s), hdfs.connections, hdfs.spool-memory (bytes), hdfs.spool-dir and
+// hdfs.call-timeout, hdfs.data-timeout (durations such as 90s), hdfs.connections, hdfs.spool-memory and hdfs.spool-shared-memory (bytes), hdfs.spool-dir and
 // hdfs.sync-blocks.
 func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) {
 	s, err := loadSettings(conf, os.Getenv)
@@ -55,9 +58,11 @@ func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) 
 			return nil, fmt.Errorf("%w: hdfs.connections: %w", errConfig, err)
 		}
 	}
-	if v := conf["hdfs.spool-memory"]; v != "" {
-		if cfg.SpoolMemory, err = strconv.ParseInt(v, 10, 64); err != nil {
-			return nil, fmt.Errorf("%w: hdfs.spool-memory: %w", errConfig, err)
+	for key, to := range map[string]*int64{"hdfs.spool-memory": &cfg.SpoolMemory, "hdfs.spool-shared-memory": &cfg.SpoolShared} {
+		if v := conf[key]; v != "" {
+			if *to, err = strconv.ParseInt(v, 10, 64); err != nil {
+				return nil, fmt.Errorf("%w: %s: %w", errConfig, key, err)
+			}
 		}
 	}
 	cfg.SyncBlocks = strings.EqualFold(conf["hdfs.sync-blocks"], "true")
@@ -89,6 +94,7 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	life, closing := context.WithCancel(context.WithoutCancel(ctx))
 	f := &FS{cluster: c, uri: "hdfs://" + c.authority, holder: "paimon-go_" + uuid.NewString(), retryFor: cfg.RetryFor, sync: cfg.SyncBlocks,
 		spoolMemory: cfg.SpoolMemory, spoolDir: cfg.SpoolDir, closing: closing}
+	f.chunks.limit = cfg.SpoolShared
 	p := newPool(cfg.Connections, cfg.CallTimeout, options)
 	p.mapAddr = cfg.MapNameNode
 	f.trouble.to.Store(cfg.Log)
@@ -122,6 +128,7 @@ func (c *Config) setDefaults() error {
 	c.DataTimeout = positive(c.DataTimeout, 15*time.Second)
 	c.Connections = positive(c.Connections, 8)
 	c.SpoolMemory = positive(c.SpoolMemory, 4<<20)
+	c.SpoolShared = positive(c.SpoolShared, min(sysmem.Limit()/32, 256<<20))
 	return nil
 }
 
@@ -173,7 +180,7 @@ func (f *FS) learnDefaults(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	f.blockSize, f.replication = d.blockSize, d.replication
+	f.blockSize, f.replication = max(d.blockSize/chunkSize, 1)*chunkSize, d.replication // checksums are of whole chunks
 	f.security.encrypt = d.encrypt
 	f.mode = 0o644
 	if v := s.get("fs.permissions.umask-mode"); v != "" {

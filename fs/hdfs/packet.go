@@ -9,8 +9,7 @@ import (
 
 const (
 	chunkSize     = 512
-	packetChunks  = 126 // Java's packet: at most 64 KiB with header and checksums
-	packetData    = packetChunks * chunkSize
+	packetData    = 256 << 10 // Java sends 64 KiB; each packet costs every DataNode some calls and an answer
 	maxPacket     = 16 << 20
 	maxPacketHead = 1 << 10
 	heartbeatSeq  = -1
@@ -58,8 +57,14 @@ func parsePacketHead(b []byte) (packetHead, error) {
 	return h, err
 }
 
-// appendPacket makes a packet: length of checksums and data and itself, length of the header, header, checksums, data.
+// appendPacket makes a packet: what goes before the data, and the data.
 func appendPacket(b []byte, h packetHead, data []byte) []byte {
+	return append(appendFront(b, h, data), data...)
+}
+
+// appendFront makes what is in front of a packet's data: length of checksums and data and itself, length of the header, header,
+// checksums.
+func appendFront(b []byte, h packetHead, data []byte) []byte {
 	h.data = len(data)
 	sums := (len(data) + chunkSize - 1) / chunkSize
 	b = binary.BigEndian.AppendUint32(b, uint32(4+4*sums+len(data)))
@@ -72,7 +77,7 @@ func appendPacket(b []byte, h packetHead, data []byte) []byte {
 		b = binary.BigEndian.AppendUint32(b, crc32.Checksum(rest[:n], castagnoli))
 		rest = rest[n:]
 	}
-	return append(b, data...)
+	return b
 }
 
 // packetReader takes packets apart and verifies their checksums.

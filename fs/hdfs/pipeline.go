@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// window is how many packets may be under way without an answer, as with Java's client 80 of 64 KiB.
-const window = 80
+// window is how many packets may be under way without an answer. Java's client has 80 of 64 KiB.
+const window = 32
 
 // errStalled means that a pipeline has made no progress, and it isn't known by whose fault.
 var errStalled = errors.New("the datanodes have stopped answering")
@@ -125,8 +125,9 @@ func (p *pipeline) packet(h packetHead, data []byte) error {
 	case <-p.acked:
 		return p.reason()
 	}
-	p.buf = appendPacket(p.buf[:0], h, data)
-	if err := p.write(p.buf); err != nil {
+	h.data = len(data)
+	p.buf = appendFront(p.buf[:0], h, data)
+	if err := p.write(p.buf, data); err != nil {
 		return err
 	}
 	p.seq++
@@ -139,12 +140,12 @@ const heartbeatEvery = 20 * time.Second
 
 // heartbeat keeps the DataNodes from giving up while there is nothing to write.
 func (p *pipeline) heartbeat() error {
-	return p.write(appendPacket(nil, packetHead{seq: heartbeatSeq}, nil))
+	return p.write(appendFront(nil, packetHead{seq: heartbeatSeq}, nil), nil)
 }
 
-func (p *pipeline) write(b []byte) error {
+func (p *pipeline) write(front, data []byte) error {
 	_ = p.conn.SetWriteDeadline(time.Now().Add(p.timeout))
-	if _, err := p.conn.Write(b); err != nil {
+	if err := p.conn.writeBoth(front, data); err != nil {
 		return p.fail(p.blame(err))
 	}
 	return nil

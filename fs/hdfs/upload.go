@@ -11,20 +11,20 @@ import (
 	"github.com/paimon-go/paimon-go/internal/backoff"
 )
 
-// source gives a file's bytes, from any offset and again. See spool.read.
+// source gives a file's bytes, from any offset and again. See spool.next.
 type source interface {
-	read(ctx context.Context, b []byte, off int64, patience time.Duration) (int, error)
+	next(ctx context.Context, off int64, n int, patience time.Duration) ([]byte, error)
 }
 
 // content is a source whose bytes are all there.
 type content []byte
 
-func (c content) read(_ context.Context, b []byte, off int64, _ time.Duration) (int, error) {
-	n := copy(b, c[min(off, int64(len(c))):])
-	if n < len(b) {
-		return n, io.EOF
+func (c content) next(_ context.Context, off int64, n int, _ time.Duration) ([]byte, error) {
+	c = c[min(off, int64(len(c))):]
+	if len(c) < n {
+		return c, io.EOF
 	}
-	return n, nil
+	return c[:n], nil
 }
 
 // written is a complete file under its temporary name.
@@ -110,7 +110,7 @@ func (f *FS) upload(ctx context.Context, tmp string, src source, patience time.D
 	if err != nil {
 		return 0, err
 	}
-	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: f.blockSize, patience: patience, buf: make([]byte, packetData)}
+	u := &uploading{f: f, path: tmp, id: st.id, src: src, blockSize: f.blockSize, patience: patience}
 	for !u.end {
 		if err := u.nextBlock(ctx); err != nil {
 			return 0, lostLease(err)
@@ -137,7 +137,6 @@ type uploading struct {
 	blockSize int64
 	patience  time.Duration
 
-	buf  []byte
 	off  int64 // in the file
 	last *extendedBlock
 	end  bool
@@ -201,11 +200,11 @@ func (u *uploading) fill(ctx context.Context, p *pipeline, data []byte) error {
 	}
 }
 
-// take returns the bytes of the next packet, at most room. While there are none yet it keeps the pipeline alive.
+// take returns the bytes of the next packet, at most room, good until the next call. While there are none yet it keeps the
+// pipeline alive.
 func (u *uploading) take(ctx context.Context, p *pipeline, room int64) ([]byte, error) {
-	b := u.buf[:min(int64(len(u.buf)), room)]
 	for {
-		n, err := u.src.read(ctx, b, u.off, heartbeatEvery)
+		b, err := u.src.next(ctx, u.off, int(min(packetData, room)), heartbeatEvery)
 		switch {
 		case errors.Is(err, errIdle):
 			if p != nil {
@@ -219,8 +218,8 @@ func (u *uploading) take(ctx context.Context, p *pipeline, room int64) ([]byte, 
 		case err != nil:
 			return nil, err
 		}
-		u.off += int64(n)
-		return b[:n], nil
+		u.off += int64(len(b))
+		return b, nil
 	}
 }
 

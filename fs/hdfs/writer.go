@@ -18,7 +18,7 @@ func (f *FS) Create(ctx context.Context, uri string) (fs.Writer, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &writer{f: f, ctx: ctx, cancel: cancel, path: path, spool: newSpool(f.spoolMemory, f.spoolDir), done: make(chan struct{})}, nil
+	return &writer{f: f, ctx: ctx, cancel: cancel, path: path, spool: newSpool(f.spoolMemory, &f.chunks, f.spoolDir), done: make(chan struct{})}, nil
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -51,6 +52,11 @@ func oracle(t testing.TB, version string) *java {
 	j := &java{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}
 	javas[version] = j
 	return j
+}
+
+// JavaCPU is the processor time that the oracle used so far.
+func JavaCPU(t testing.TB, version string) time.Duration {
+	return processorTime(oracle(t, version).cmd.Process.Pid)
 }
 
 func stopJavas() {

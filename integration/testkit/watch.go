@@ -57,7 +57,11 @@ func (p *Process) CPU() time.Duration {
 	if !p.Running() {
 		return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	return processorTime(p.cmd.Process.Pid)
+}
+
+func processorTime(pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
