@@ -19,7 +19,7 @@ import (
 type partition struct {
 	bytes   []byte    // serialized BinaryRow
 	hash    int32     // of the row, which spreads partitions over shards
-	next    []int64   // next sequence number of each bucket
+	next    []int64   // next sequence number of each bucket; grows where the number of buckets is not fixed
 	total   int32     // buckets that its files say it has, when that is not the table's number; 0: it is
 	buckets []*bucket // those in memory; nil: none
 	live    int
@@ -84,7 +84,8 @@ func (p *partitions) add(e *table.Entry) {
 		part.total = e.TotalBuckets
 		return
 	}
-	if e.Bucket >= 0 && e.Bucket < p.numBuckets {
+	if e.Bucket >= 0 && (e.Bucket < p.numBuckets || p.numBuckets < 0) {
+		part.grow(e.Bucket)
 		part.next[e.Bucket] = max(part.next[e.Bucket], e.File.MaxSeq+1)
 	}
 }
@@ -94,9 +95,16 @@ func (p *partitions) get(bytes []byte) *partition {
 	if part := p.m[string(bytes)]; part != nil {
 		return part
 	}
-	part := &partition{bytes: []byte(string(bytes)), hash: row.Hash(bytes[4:]), next: make([]int64, p.numBuckets)}
+	part := &partition{bytes: []byte(string(bytes)), hash: row.Hash(bytes[4:]), next: make([]int64, max(p.numBuckets, 0))}
 	p.m[string(bytes)] = part
 	return part
+}
+
+// grow makes room for a bucket. The number of buckets is bounded where it is not fixed too: Paimon has 32767 at most.
+func (part *partition) grow(id int32) {
+	if n := int(id) + 1 - len(part.next); n > 0 {
+		part.next = append(part.next, make([]int64, n)...)
+	}
 }
 
 // refresh looks, once an epoch, for what others have committed since: their files may have raised sequence numbers.
@@ -185,8 +193,9 @@ func (p *partitions) open(ctx context.Context, part *partition, id int32) (*buck
 	if part.total != 0 {
 		return nil, p.rescaled(part)
 	}
-	if part.buckets == nil {
-		part.buckets = make([]*bucket, p.numBuckets)
+	part.grow(id)
+	if len(part.buckets) < len(part.next) {
+		part.buckets = append(part.buckets, make([]*bucket, len(part.next)-len(part.buckets))...)
 	}
 	b := &bucket{part: part, id: id, epoch: -1, shard: shardOf(part.hash, id, p.shards)}
 	part.buckets[id] = b

@@ -162,7 +162,7 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 		}
 		id := r.buckets[i]
 		var bk *bucket
-		if part.buckets != nil {
+		if int(id) < len(part.buckets) {
 			bk = part.buckets[id]
 		}
 		if bk == nil {
