@@ -32,6 +32,9 @@ func For(ctx context.Context, uri string, conf map[string]string) (FileSystem, e
 	open := openers.m[scheme]
 	var known []string
 	for s := range openers.m {
+		if s == "viewfs" {
+			continue // it is only there to be refused with advice
+		}
 		if s == "" {
 			known = append(known, "plain paths")
 		} else {

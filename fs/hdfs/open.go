@@ -2,11 +2,14 @@ package hdfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +17,7 @@ import (
 	hdfs "github.com/colinmarc/hdfs/v2"
 	"github.com/google/uuid"
 
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/internal/sysmem"
 )
 
@@ -41,6 +45,9 @@ type Config struct {
 // hdfs.call-timeout, hdfs.data-timeout (durations such as 90s), hdfs.connections, hdfs.spool-memory and hdfs.spool-shared-memory (bytes), hdfs.spool-dir and
 // hdfs.sync-blocks.
 func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) {
+	if err := misspelt(conf); err != nil {
+		return nil, err
+	}
 	s, err := loadSettings(conf, os.Getenv)
 	if err != nil {
 		return nil, err
@@ -51,22 +58,58 @@ func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) 
 			if *to, err = time.ParseDuration(v); err != nil {
 				return nil, fmt.Errorf("%w: %s: %w", errConfig, key, err)
 			}
+			if *to <= 0 {
+				return nil, fmt.Errorf("%w: %s is %s, it must be more than nothing", errConfig, key, v)
+			}
 		}
 	}
 	if v := conf["hdfs.connections"]; v != "" {
-		if cfg.Connections, err = strconv.Atoi(v); err != nil {
-			return nil, fmt.Errorf("%w: hdfs.connections: %w", errConfig, err)
+		if cfg.Connections, err = strconv.Atoi(v); err != nil || cfg.Connections <= 0 {
+			return nil, fmt.Errorf("%w: hdfs.connections is %q, it must be a number from 1 on", errConfig, v)
 		}
 	}
 	for key, to := range map[string]*int64{"hdfs.spool-memory": &cfg.SpoolMemory, "hdfs.spool-shared-memory": &cfg.SpoolShared} {
 		if v := conf[key]; v != "" {
-			if *to, err = strconv.ParseInt(v, 10, 64); err != nil {
-				return nil, fmt.Errorf("%w: %s: %w", errConfig, key, err)
+			if *to, err = strconv.ParseInt(v, 10, 64); err != nil || *to <= 0 {
+				return nil, fmt.Errorf("%w: %s is %q, it must be a number of bytes from 1 on", errConfig, key, v)
 			}
 		}
 	}
 	cfg.SyncBlocks = strings.EqualFold(conf["hdfs.sync-blocks"], "true")
 	return New(ctx, cfg)
+}
+
+// ownKeys are the options of Open that are not Hadoop's.
+var ownKeys = []string{"hdfs.user", "hdfs.retry-time", "hdfs.call-timeout", "hdfs.data-timeout", "hdfs.connections", "hdfs.spool-memory",
+	"hdfs.spool-shared-memory", "hdfs.spool-dir", "hdfs.sync-blocks", "hdfs.krb5-conf"}
+
+// misspelt refuses options that can only be meant for us and that nobody would read.
+func misspelt(conf map[string]string) error {
+	loading := []string{"hadoop-conf-dir", "hadoop-conf-loader"}
+	for _, k := range slices.Sorted(maps.Keys(conf)) {
+		switch {
+		case strings.HasPrefix(k, "hdfs.") && !slices.Contains(ownKeys, k):
+			meant := fs.Nearest(k, ownKeys)
+			if meant == "" {
+				meant = strings.Join(ownKeys, ", ")
+			}
+			return fmt.Errorf("%w: there is no setting %s; is %s meant? (Hadoop's own are written dfs.…, fs.… or hadoop.…)", errConfig, k, meant)
+		case strings.HasPrefix(strings.ToLower(k), "hadoop") && !slices.Contains(loading, k):
+			if meant := fs.Nearest(k, loading); meant != "" {
+				return fmt.Errorf("%w: there is no setting %s; is %s meant?", errConfig, k, meant)
+			}
+		}
+	}
+	return nil
+}
+
+// perhapsService says what is missing when a host isn't known that may be the name of a name service.
+func perhapsService(err error, authority string, c cluster) error {
+	var unknown *net.DNSError
+	if _, port := splitPort(authority); port != "" || c.service != "" || !errors.As(err, &unknown) && !strings.Contains(err.Error(), "no such host") {
+		return err
+	}
+	return fmt.Errorf("%w; if %s is a name service and no host, set HADOOP_CONF_DIR or --catalog_conf hadoop-conf-dir=… to the directory of the hdfs-site.xml that defines it", err, c.authority)
 }
 
 // New makes a file system. It asks the NameNode for its defaults, so that a wrong address or user shows at once.
@@ -109,7 +152,7 @@ func New(ctx context.Context, cfg Config) (*FS, error) {
 	f.leases = &leases{ctx: life, renew: func(ctx context.Context) error { return f.nn.renewLease(ctx, f.holder) }}
 	if err := f.learnDefaults(ctx, s); err != nil {
 		_ = f.Close()
-		return nil, err
+		return nil, perhapsService(err, authority, c)
 	}
 	return f, nil
 }

@@ -48,6 +48,9 @@ func TestResolveRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "view")
 	_, err = fs.For(t.Context(), "viewfs://x/y", nil)
 	require.ErrorContains(t, err, "hdfs://")
+	_, err = fs.For(t.Context(), "gopher://x/y", nil)
+	require.ErrorContains(t, err, "hdfs:")
+	require.NotContains(t, err.Error(), "viewfs", "it is no choice")
 }
 
 func TestSplitURI(t *testing.T) {

@@ -1,6 +1,9 @@
 package hdfs
 
 import (
+	"context"
+	"errors"
+	"net"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -8,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/paimon-go/paimon-go/fs"
 )
 
 func writeConf(t *testing.T, dir string, files map[string]string) {
@@ -112,4 +117,42 @@ func TestParseSize(t *testing.T) {
 		_, err := parseSize(in)
 		require.Error(t, err, in)
 	}
+}
+
+// TestWrongOptionsAreRefused before anything is connected to.
+func TestWrongOptionsAreRefused(t *testing.T) {
+	for key, c := range map[string]struct{ value, says string }{
+		"hdfs.conections":      {"4", "hdfs.connections meant"},
+		"hdfs.retry_time":      {"4s", "hdfs.retry-time meant"},
+		"hdfs.something.else":  {"4s", "hdfs.call-timeout"},
+		"hadoop.conf.dir":      {"/etc", "hadoop-conf-dir meant"},
+		"hadoop-config-dir":    {"/etc", "hadoop-conf-dir meant"},
+		"hdfs.connections":     {"0", "from 1 on"},
+		"hdfs.call-timeout":    {"-1s", "more than nothing"},
+		"hdfs.data-timeout":    {"0s", "more than nothing"},
+		"hdfs.retry-time":      {"-3m", "more than nothing"},
+		"hdfs.spool-memory":    {"-1", "bytes"},
+		"hadoop-conf-loader":   {"envv", "env"},
+		"dfs.blocksize.unused": {"x", ""},
+	} {
+		_, err := Open(endedContext(), "hdfs://127.0.0.1:1/wh", map[string]string{key: c.value})
+		require.Equal(t, c.says != "", errors.Is(err, errConfig), "%s: %v", key, err)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+func endedContext() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// TestAnUnknownHostMayBeANameService is told when nothing defines one.
+func TestAnUnknownHostMayBeANameService(t *testing.T) {
+	err := wrap("connect", "hdfs://nameservice1", &net.DNSError{Err: "no such host", Name: "nameservice1", IsNotFound: true})
+	c := cluster{authority: "nameservice1"}
+	require.ErrorContains(t, perhapsService(err, "nameservice1", c), "hadoop-conf-dir")
+	require.ErrorIs(t, perhapsService(err, "nameservice1", c), fs.ErrTransient)
+	require.NotContains(t, perhapsService(err, "nameservice1:8020", c).Error(), "hadoop-conf-dir")
+	require.NotContains(t, perhapsService(errors.New("refused"), "nameservice1", c).Error(), "hadoop-conf-dir")
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/paimon-go/paimon-go/fs"
 )
 
 // Config says how to reach a store. The zero value is Amazon's, with the credentials and the region that the AWS tools
@@ -109,7 +111,11 @@ func ConfigOf(bucket string, conf map[string]string) (Config, error) {
 	c := p.config()
 	for key := range set {
 		if !p.used[key] {
-			c.Ignored = append(c.Ignored, from[key])
+			ignored := from[key]
+			if meant := fs.Nearest(key, slices.Collect(maps.Keys(p.used))); meant != "" {
+				ignored += " (is " + strings.TrimSuffix(from[key], key) + meant + " meant?)"
+			}
+			c.Ignored = append(c.Ignored, ignored)
 		}
 	}
 	slices.Sort(c.Ignored)
@@ -159,6 +165,10 @@ func (p *parser) endpoint(c *Config) {
 	u, err := url.Parse(e)
 	if err != nil || e != "" && u.Host == "" {
 		p.fail("%s=%q is no address of a server", p.from["endpoint"], p.set["endpoint"])
+		return
+	}
+	if e != "" && u.Scheme != "http" && u.Scheme != "https" {
+		p.fail("%s=%q is neither http:// nor https://", p.from["endpoint"], p.set["endpoint"])
 		return
 	}
 	host := u.Hostname()

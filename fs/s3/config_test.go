@@ -6,10 +6,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/fs"
 )
 
 func TestConfigOf(t *testing.T) {
@@ -77,6 +80,28 @@ func TestConfigsThatAreRefused(t *testing.T) {
 		_, err := ConfigOf("b", map[string]string{key: c.value})
 		require.ErrorContains(t, err, c.says, key)
 	}
+}
+
+// TestWhatCantBe is told when the storage is opened, as a wrong setting.
+func TestWhatCantBe(t *testing.T) {
+	conf := map[string]string{"s3.access-key": "k", "s3.secret-key": "s"}
+	for _, uri := range []string{"s3://my bucket/wh", "s3://b%2Fc/wh", "s3://" + strings.Repeat("b", 256) + "/wh"} {
+		_, err := Open(t.Context(), uri, conf)
+		require.ErrorIs(t, err, fs.ErrConfig, uri)
+	}
+	conf["s3.endpoint"] = "ftp://host"
+	_, err := Open(t.Context(), "s3://b/wh", conf)
+	require.ErrorContains(t, err, "s3.endpoint")
+	f := newFake(t)
+	f.on("PUT f", 1, answer(400, "InvalidBucketName"))
+	_, err = f.open(t).Publish(t.Context(), "s3://wh/f", nil)
+	require.ErrorIs(t, err, fs.ErrConfig)
+}
+
+func TestIgnoredKeysNameTheNearest(t *testing.T) {
+	c, err := ConfigOf("b", map[string]string{"s3.acces-key": "k", "fs.s3a.path.style.acces": "true", "s3.committer.name": "magic"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"fs.s3a.path.style.acces (is fs.s3a.path.style.access meant?)", "s3.acces-key (is s3.access.key meant?)", "s3.committer.name"}, c.Ignored)
 }
 
 func TestNoCredentialsAreToldAtOnce(t *testing.T) {

@@ -41,6 +41,7 @@ const (
 	unknown         // the store does not know the call or a header of it
 	plain           // the store doesn't speak TLS
 	expired         // credentials that a provider may renew
+	badName         // no bucket can have it
 )
 
 // byCode has the codes that say more than the HTTP status.
@@ -56,7 +57,7 @@ var byCode = map[string]class{
 	"AllAccessDisabled": denied, "Forbidden": denied, "MethodNotAllowed": failed,
 	"QuotaExceeded": full, "XMinioStorageFull": full, "XMinioAdminBucketQuotaExceeded": full, "InsufficientStorage": full, "InsufficientStorageSpace": full,
 	"PermanentRedirect": moved, "AuthorizationHeaderMalformed": moved, "IllegalLocationConstraintException": moved, "MovedPermanently": moved,
-	"InvalidRange": badRange, "NotImplemented": unknown,
+	"InvalidBucketName": badName, "InvalidRange": badRange, "NotImplemented": unknown,
 }
 
 func classify(err error) class {
@@ -181,6 +182,8 @@ func fail(ctx context.Context, call, path string, err error) error {
 		e.class, e.hint = fs.ErrConfig, "the store speaks plain HTTP: write s3.endpoint=http://…"
 	case noBucket:
 		e.class, e.hint = fs.ErrConfig, "the bucket does not exist: create it, or look at the path and s3.endpoint"
+	case badName:
+		e.class, e.hint = fs.ErrConfig, "no bucket can have that name: look at the path"
 	case noUpload:
 		e.hint = "the store has dropped the unfinished upload, perhaps by a lifecycle rule of the bucket"
 	case denied:

@@ -50,11 +50,29 @@ func Open(ctx context.Context, uri string, conf map[string]string) (fs.FileSyste
 	if err != nil {
 		return nil, err
 	}
+	if why := badBucket(o.bucket); why != "" {
+		return nil, fmt.Errorf("s3: %q can't be the name of a bucket: %s: %w", o.bucket, why, fs.ErrConfig)
+	}
 	c, err := ConfigOf(o.bucket, conf)
 	if err != nil {
 		return nil, err
 	}
 	return New(ctx, c)
+}
+
+// badBucket says why no store has a bucket of a name. Old buckets of Amazon's and other stores have names with capitals,
+// underscores and up to 255 characters; what a store doesn't like beside this it says itself.
+func badBucket(name string) string {
+	if len(name) > 255 {
+		return "it is longer than 255 characters"
+	}
+	for _, c := range name {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && !strings.ContainsRune("0123456789.-_", c) {
+			return fmt.Sprintf("%q is neither a letter, a digit nor one of . - _", c)
+		}
+	}
+	return ""
 }
 
 // Ignored has the settings that ConfigOf found and that mean nothing here.
