@@ -45,7 +45,7 @@ func (a *warehouseArgs) open(ctx context.Context, log *slog.Logger, options ...s
 		return nil, err
 	}
 	cli.AboutStorage(fsys, root, catalog, log)
-	return &warehouse{fsys: fsys, root: root, options: o, paths: map[string]string{}}, nil
+	return &warehouse{fsys: fsys, catalog: catalog, log: log, root: root, options: o, paths: map[string]string{}}, nil
 }
 
 // tableArgs name one table.

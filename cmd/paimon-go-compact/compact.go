@@ -98,7 +98,7 @@ func (a *serviceArgs) run(ctx context.Context, env *environment, cfg compactor.C
 	if a.DryRun || a.Explain {
 		return a.plan(ctx, env, service, w)
 	}
-	if err := cli.CheckStorage(ctx, w.fsys, w.root); err != nil && (a.Once || !cli.StorageFailed(err)) {
+	if err := cli.CheckStorage(ctx, w.fsys, w.root, w.catalog); err != nil && (a.Once || !cli.StorageFailed(err)) {
 		return err // the service waits for storage, which is checked again before the first commit
 	}
 	endpoint := cli.Serve(port, m, w.ready, env.log)

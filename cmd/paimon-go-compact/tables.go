@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/fs"
@@ -17,6 +19,8 @@ import (
 // warehouse is where tables lie: <root>/<database>.db/<table>. It implements compactor.Tables.
 type warehouse struct {
 	fsys    fs.FileSystem
+	catalog map[string]string // settings of fsys
+	log     *slog.Logger
 	root    string
 	options table.Options // over those of each table
 	// only is one table, db.table, whose path is known; "": those that the patterns choose.
@@ -26,6 +30,24 @@ type warehouse struct {
 	mu    sync.Mutex
 	paths map[string]string // guarded by mu; where the tables lie that were found the last time
 	found bool              // guarded by mu; they were looked for
+	told  time.Time         // guarded by mu; when it was last told that there is no such directory
+}
+
+// tellAgain is how often a directory that is missing is told of.
+const tellAgain = time.Hour
+
+// missing tells the log when the warehouse isn't there: a service waits for it, perhaps for a mistyped one.
+func (w *warehouse) missing(ctx context.Context) {
+	_, err := w.fsys.Stat(ctx, w.root)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+		w.told = time.Time{}
+	case errors.Is(err, fs.ErrNotExist) && (w.told.IsZero() || time.Since(w.told) >= tellAgain):
+		w.told = time.Now()
+		w.log.Warn("the warehouse does not exist; it is waited for: is the path right?", "warehouse", w.root)
+	}
 }
 
 // pattern compiles a regular expression that must match the whole name.
@@ -89,6 +111,9 @@ func (w *warehouse) List(ctx context.Context) ([]string, error) {
 				out = append(out, name)
 			}
 		}
+	}
+	if len(out) == 0 {
+		w.missing(ctx)
 	}
 	w.mu.Lock()
 	w.paths, w.found = seen, true

@@ -11,7 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -25,6 +27,9 @@ var recording []byte
 // what came of it.
 func (e *environment) demo(ctx context.Context, args *demoArgs) error {
 	dir := args.Dir
+	if s := fs.Scheme(dir); s != "" {
+		return fmt.Errorf("--dir %s: the demo writes into a local directory, not %s: %w", fs.Masked(dir), s, cli.ErrUsage)
+	}
 	if dir == "" {
 		d, err := os.MkdirTemp("", "paimon-go-demo-")
 		if err != nil {

@@ -34,6 +34,13 @@ func (j *job) dryRun(ctx context.Context, w io.Writer) error {
 	show("partition_keys", j.args.PartitionKeys, given(j.args.PartitionKeys))
 	show("commit_interval", j.args.CommitInterval.String(), "arguments or default")
 	show("commit user", j.user, "source table")
+	for _, kv := range cli.Printable(j.catalog) {
+		from := "arguments"
+		if kv[0] == "hdfs.spool-dir" {
+			from = "arguments or spill_dir"
+		}
+		show("catalog_conf "+kv[0], kv[1], from)
+	}
 	keys := make([]string, 0, len(j.mysqlConf))
 	for k := range j.mysqlConf {
 		keys = append(keys, k)

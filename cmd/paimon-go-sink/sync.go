@@ -39,9 +39,10 @@ type job struct {
 	lower     bool          // names are lower case (catalog_conf case-sensitive=false)
 	user      string
 
-	fsys   fs.FileSystem
-	path   string
-	opened bool // a session got to streaming
+	fsys    fs.FileSystem
+	catalog map[string]string // settings of fsys
+	path    string
+	opened  bool // a session got to streaming
 
 	table  *table.Table // what follows is the session's
 	src    *mysql.Source
@@ -57,14 +58,41 @@ type job struct {
 
 // syncTable runs mysql_sync_table.
 func (e *environment) syncTable(ctx context.Context, args *syncArgs) error {
-	j, err := newJob(ctx, args, e.args.Logger(e.stderr))
-	if err != nil {
+	log := e.args.Logger(e.stderr)
+	var j *job
+	err := e.whileWaiting(ctx, log, func(ctx context.Context) (err error) {
+		j, err = newJob(ctx, args, log)
+		return err
+	})
+	if err != nil || j == nil {
 		return err
 	}
 	if args.DryRun {
 		return j.dryRun(ctx, e.stdout)
 	}
 	return j.run(ctx, e)
+}
+
+// whileWaiting runs what begins a job and may wait for the storage. An asked stop ends that at once, and well: nothing is open yet that
+// a last commit could be made of.
+func (e *environment) whileWaiting(ctx context.Context, log *slog.Logger, f func(context.Context) error) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-e.stop:
+			cancel()
+		case <-ended:
+		}
+	}()
+	err := f(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		log.Info("stopped while the storage was waited for", "error", err)
+		return nil
+	}
+	return err
 }
 
 // newJob checks all arguments that can be checked without the source, and opens the storage.
@@ -92,7 +120,7 @@ func newJob(ctx context.Context, args *syncArgs, log *slog.Logger) (*job, error)
 		return nil, err
 	}
 	cli.AboutStorage(fsys, warehouse, catalog, log)
-	j.fsys, j.path = fsys, table.TablePath(warehouse, args.Database, args.Table)
+	j.fsys, j.catalog, j.path = fsys, catalog, table.TablePath(warehouse, args.Database, args.Table)
 	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
 	j.source.LowerNames = j.lower
 	if args.StopAtLatest {
@@ -162,11 +190,26 @@ func (j *job) run(ctx context.Context, e *environment) error {
 	return err
 }
 
+// checkStorage proves that commits are safe. checked is false without an error when a stop was asked for before the job has begun.
+func (j *job) checkStorage(ctx context.Context, e *environment) (checked bool, err error) {
+	check := func(ctx context.Context) error {
+		err := cli.CheckStorage(ctx, j.fsys, j.path, j.catalog)
+		checked = err == nil
+		return err
+	}
+	if j.opened {
+		err = check(ctx)
+	} else {
+		err = e.whileWaiting(ctx, j.log, check)
+	}
+	return checked, err
+}
+
 // session opens everything, streams until the source ends or a stop is asked for, and closes everything. opened is called when it
 // is about to stream.
 func (j *job) session(ctx context.Context, e *environment, metrics *metrics, opened func()) (err error) {
 	j.table, j.state, j.resume, j.saved, j.unsaved = nil, nil, writer.Resume{}, table.SinkState{}, false
-	if err := cli.CheckStorage(ctx, j.fsys, j.path); err != nil {
+	if checked, err := j.checkStorage(ctx, e); err != nil || !checked {
 		return err
 	}
 	if err := j.openTable(ctx); err != nil {

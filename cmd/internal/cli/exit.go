@@ -46,6 +46,9 @@ func Wraps(targets ...error) func(error) bool {
 	}
 }
 
+// Denied tells errors of a storage that refuses access: waiting is of no use, and nothing is wrong with the storage.
+func Denied(err error) bool { return errors.Is(fs.Classify(err), fs.ErrPermission) }
+
 // StorageFailed tells errors of the storage, or of a commit that ran out of its tries.
 func StorageFailed(err error) bool {
 	return fs.Unavailable(err) || noPath(err) || Wraps(ErrNotInTime, fs.ErrNotExist, fs.ErrTransient, table.ErrUnknownOutcome, table.ErrConflict)(err)

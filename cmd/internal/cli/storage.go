@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,10 +37,7 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 			return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
 		}
 	}
-	slow := time.AfterFunc(10*time.Second, func() {
-		slog.Warn("the storage has not answered for 10 s; it is asked again for some minutes", "storage", fs.Masked(uri))
-	})
-	defer slow.Stop()
+	defer tellOfWaiting(uri, conf)()
 	fsys, err := fs.For(ctx, uri, conf)
 	if err != nil && !fs.Unavailable(err) && ctx.Err() == nil { // what is not there is a file of the settings
 		err = fmt.Errorf("%w: %w", err, ErrUsage)
@@ -46,6 +46,49 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 		return nil, "", nil, fmt.Errorf("%s %s: %w", flag, fs.Masked(uri), err)
 	}
 	return fsys, strings.TrimRight(uri, "/"), conf, nil
+}
+
+// quiet is how long a program may wait for the storage at its start without a word.
+var quiet = 3 * time.Second
+
+// tellOfWaiting says in the log what is being waited for, when that takes long, until the function that it returns is called.
+func tellOfWaiting(uri string, conf map[string]string) func() {
+	settings := []any{"storage", fs.Masked(uri)}
+	hint := "does it answer otherwise?"
+	switch fs.Scheme(uri) {
+	case "hdfs":
+		settings = append(settings, "HADOOP_CONF_DIR", os.Getenv("HADOOP_CONF_DIR"), "hadoop-conf-dir", conf["hadoop-conf-dir"])
+		hint = "does this host reach the namenodes, and is the name or the configuration in HADOOP_CONF_DIR or hadoop-conf-dir the right one?"
+	case "s3", "s3a":
+		endpoint := "Amazon's"
+		for _, key := range []string{"fs.s3a.endpoint", "s3a.endpoint", "s3.endpoint"} {
+			if v := conf[key]; v != "" {
+				endpoint = fs.Masked(v)
+			}
+		}
+		settings = append(settings, "s3.endpoint", endpoint)
+		hint = "does this host reach it, and is s3.endpoint the right one?"
+	}
+	slow := time.AfterFunc(quiet, func() {
+		slog.Warn("waiting for the storage, which has not answered yet; it is asked again for some minutes: "+hint, settings...)
+	})
+	return func() { slow.Stop() }
+}
+
+// Printable are the settings of --catalog_conf in the order of their names, as they may be shown: without secrets.
+func Printable(conf map[string]string) [][2]string {
+	var out [][2]string
+	for _, k := range slices.Sorted(maps.Keys(conf)) {
+		v := fs.Masked(conf[k])
+		name := strings.ToLower(k)
+		for _, secret := range []string{"secret", "password", "token", "access-key", "access.key", "encryption.key"} {
+			if strings.Contains(name, secret) && !strings.HasSuffix(name, "file") && v != "" {
+				v = "***"
+			}
+		}
+		out = append(out, [2]string{k, v})
+	}
+	return out
 }
 
 // AboutStorage says in the log what a program that commits to a storage has to tell its user, and has the storage tell there of
@@ -64,14 +107,16 @@ func AboutStorage(fsys fs.FileSystem, uri string, conf map[string]string, log *s
 	}
 }
 
-// CheckStorage proves that commits below a directory are safe, where a storage may be one that they are not safe on.
-func CheckStorage(ctx context.Context, fsys fs.FileSystem, dir string) error {
+// CheckStorage proves that commits below a directory are safe, where a storage may be one that they are not safe on. conf has the
+// settings, as Storage returned them.
+func CheckStorage(ctx context.Context, fsys fs.FileSystem, dir string, conf map[string]string) error {
 	s, ok := fsys.(interface {
 		Check(ctx context.Context, dir string) error
 	})
 	if !ok {
 		return nil
 	}
+	defer tellOfWaiting(dir, conf)()
 	err := s.Check(ctx, dir)
 	if err != nil && !StorageFailed(err) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", err, ErrUsage)

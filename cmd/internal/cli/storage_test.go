@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,4 +34,45 @@ func TestStorageThatCantBeOpened(t *testing.T) {
 		require.ErrorIs(t, err, c.err)
 		require.Equal(t, c.usage, errors.Is(err, ErrUsage), "%v", err)
 	}
+}
+
+// TestWaitingIsTold soon, with what is waited for and what may be wrong with it.
+func TestWaitingIsTold(t *testing.T) {
+	var mu sync.Mutex
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	told := make(chan struct{}, 1)
+	slog.SetDefault(slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		log.Write(b)
+		told <- struct{}{}
+		return len(b), nil
+	}), nil)))
+	require.LessOrEqual(t, quiet, 3*time.Second)
+	defer func(d time.Duration) { quiet = d }(quiet)
+	quiet = time.Millisecond
+	for uri, says := range map[string]string{"hdfs://ns/w": "hadoop-conf-dir=/etc/hadoop", "s3://b/w": "s3.endpoint=http://***@host"} {
+		stop := tellOfWaiting(uri, map[string]string{"hadoop-conf-dir": "/etc/hadoop", "s3.endpoint": "http://key:secret@host"})
+		<-told
+		stop()
+		mu.Lock()
+		require.Contains(t, log.String(), says)
+		require.Contains(t, log.String(), uri)
+		require.NotContains(t, log.String(), "secret")
+		mu.Unlock()
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func TestPrintableHidesSecrets(t *testing.T) {
+	require.Equal(t, [][2]string{
+		{"fs.s3a.secret.key", "***"}, {"hadoop-conf-dir", "/etc"}, {"s3.access-key", "***"}, {"s3.endpoint", "http://***@host"}, {"s3.session.token", "***"},
+		{"s3.web.identity.token.file", "/t"}, {"security.kerberos.login.keytab", "/k"},
+	}, Printable(map[string]string{"s3.access-key": "k", "fs.s3a.secret.key": "s", "s3.session.token": "t", "s3.endpoint": "http://a:b@host",
+		"hadoop-conf-dir": "/etc", "security.kerberos.login.keytab": "/k", "s3.web.identity.token.file": "/t"}))
 }
