@@ -53,7 +53,7 @@ type syncArgs struct {
 }
 
 type demoArgs struct {
-	Dir           string `name:"dir" type:"path" help:"Directory for the table; default: a fresh temporary one."`
+	Dir           string `name:"dir" help:"Directory for the table; default: a fresh temporary one."`
 	RowsPerSecond int64  `name:"rows-per-second" default:"1200" help:"Pace of the replay."`
 }
 

@@ -37,6 +37,10 @@ func (e *environment) demo(ctx context.Context, args *demoArgs) error {
 		}
 		dir = d
 	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
 	logs := filepath.Join(dir, "binlog")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err

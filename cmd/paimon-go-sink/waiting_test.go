@@ -39,9 +39,10 @@ func TestWaitingPassesErrorsOn(t *testing.T) {
 }
 
 func TestTheDemoIsLocal(t *testing.T) {
-	err := (&environment{}).demo(t.Context(), &demoArgs{Dir: "hdfs://nn:8020/demo"})
-	require.ErrorIs(t, err, cli.ErrUsage)
-	require.ErrorContains(t, err, "local")
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	require.Equal(t, cli.ExitUsage, run([]string{"demo", "--dir", "hdfs://nn:8020/demo"}, &out, &errs))
+	require.Contains(t, errs.String(), "local")
 	require.NoDirExists(t, "hdfs:")
 }
 
