@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs"
@@ -24,6 +26,11 @@ type FileReader struct {
 	partition *row.Batch // its one row has the partition's values
 	constant  []int      // of each wanted column: position in partition, or -1
 	rows      int64
+
+	deleted roaring.IntPeekable // positions of rows that are not given; nil: there are none
+	kept    *KeyValues
+	base    int64   // position of the first row of the last block
+	idx     []int32 // of the rows of the last block that were given, from base on; empty: all
 }
 
 // OpenFile opens a file of a bucket, written with any schema version of t, to be read as target. Damage is reported with
@@ -113,21 +120,64 @@ func (r *FileReader) setPartition(p *projection, partition []byte) (err error) {
 // Next resets dst, a run of the target's row type (of the projection's), and fills it with the next records; io.EOF after
 // the last. It fails when the file has other than the number of rows that the manifest says: a cut Avro file looks whole.
 func (r *FileReader) Next(dst *KeyValues) error {
-	err := r.dec.Next(r.physical)
-	if err == nil {
-		r.rows += int64(r.physical.N)
-		err = r.fill(dst)
-	} else if errors.Is(err, io.EOF) {
-		dst.Reset()
-		if r.rows == r.meta.RowCount {
-			return io.EOF
+	for {
+		err := r.dec.Next(r.physical)
+		if err == nil {
+			r.base = r.rows
+			r.rows += int64(r.physical.N)
+			err = r.fill(dst)
+		} else if errors.Is(err, io.EOF) {
+			dst.Reset()
+			if r.rows == r.meta.RowCount {
+				return io.EOF
+			}
+			err = fmt.Errorf("%w: %d rows instead of %d", table.ErrCorrupt, r.rows, r.meta.RowCount)
 		}
-		err = fmt.Errorf("%w: %d rows instead of %d", table.ErrCorrupt, r.rows, r.meta.RowCount)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", r.at, corrupt(err))
+		}
+		if r.deleted == nil || r.drop(dst) {
+			return nil
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", r.at, corrupt(err))
+}
+
+// without makes the reader leave out the rows of a deletion vector, which may be nil.
+func (r *FileReader) without(v *roaring.Bitmap) {
+	if v != nil && !v.IsEmpty() {
+		r.deleted = v.Iterator()
 	}
-	return nil
+}
+
+// drop takes the deleted rows out of the block just read; false when no row is left.
+func (r *FileReader) drop(dst *KeyValues) bool {
+	n := dst.Len()
+	r.idx = r.idx[:0]
+	for i := range n {
+		if r.deleted.HasNext() && int64(r.deleted.PeekNext()) == r.base+int64(i) {
+			r.deleted.Next()
+		} else {
+			r.idx = append(r.idx, int32(i))
+		}
+	}
+	if len(r.idx) == n {
+		r.idx = r.idx[:0]
+		return n > 0
+	}
+	if r.kept == nil {
+		r.kept = NewKeyValues(dst.Rows.Type)
+	}
+	r.kept.gather(dst, r.idx)
+	*dst, *r.kept = *r.kept, *dst
+	return len(r.idx) > 0
+}
+
+// position returns where in the file row i of the last block is, deleted rows counted.
+func (r *FileReader) position(i int) int64 {
+	if len(r.idx) > 0 {
+		i = int(r.idx[i])
+	}
+	return r.base + int64(i)
 }
 
 // fill makes dst of the physical batch. Columns that need no cast change places with dst's, so nothing is copied.

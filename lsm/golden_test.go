@@ -70,7 +70,7 @@ func eachGolden(t *testing.T, f func(t *testing.T, dir string, g goldenTable, ta
 // readable tells whether tables of this kind are read here; the others must be refused by name.
 func readable(tab *table.Table) bool {
 	o := tab.Options()
-	return len(tab.Schema().PrimaryKeys) > 0 && o.Get(table.KeyFileFormat) != "orc" && !o.Bool(table.KeyDeletionVectorsEnabled)
+	return len(tab.Schema().PrimaryKeys) > 0 && o.Get(table.KeyFileFormat) != "orc"
 }
 
 func scanLines(t *testing.T, tab *table.Table, s *table.Snapshot, o ScanOptions) ([]string, error) {

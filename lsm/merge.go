@@ -43,6 +43,8 @@ type merger struct {
 
 	withLevels bool   // keep levels
 	levels     []int8 // of the rows of the batch that next gave
+	withPlaces bool   // keep places
+	places     []place
 
 	picks  []pick
 	picked int           // rows of them
@@ -88,7 +90,7 @@ func (m *merger) start() error {
 // next resets dst and fills it with about limit records; io.EOF when there are none left.
 func (m *merger) next(dst *KeyValues, limit int) error {
 	dst.Reset()
-	m.levels = m.levels[:0]
+	m.levels, m.places = m.levels[:0], m.places[:0]
 	if !m.begun {
 		if err := m.start(); err != nil {
 			return err

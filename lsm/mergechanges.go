@@ -36,6 +36,11 @@ type changeMerger struct {
 	kinds []logKind // of logs
 	nlogs int       // rows of logs
 
+	// mark deletes the older record of a key that a shadow has, of tables with deletion vectors; nil: it stays. gone tells of a
+	// record that has expired and is only to be deleted.
+	mark func(place)
+	gone func(b *row.Batch, i int) bool
+
 	saved, spare *KeyValues // records of the key whose blocks are gone
 	folds        *KeyValues // what the merge function has made
 }
@@ -45,6 +50,7 @@ type keyRecord struct {
 	src, row int32
 	level    int8
 	shadow   bool
+	place    place // of a shadow's, when it may have to be deleted
 }
 
 // logKind is the kind that rows of a log get.
@@ -142,7 +148,11 @@ func (c *changeMerger) take(w, n int, same bool) error {
 
 func (c *changeMerger) recordOf(w, i int) keyRecord {
 	s := c.sources[w]
-	return keyRecord{src: int32(w), row: int32(i), level: int8(s.levelOf(i)), shadow: s.shadow}
+	r := keyRecord{src: int32(w), row: int32(i), level: int8(s.levelOf(i)), shadow: s.shadow}
+	if s.shadow && c.mark != nil {
+		r.place = s.placeOf(i)
+	}
+	return r
 }
 
 // step moves w, the tree's winner, past n rows.

@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/paimon-go/paimon-go/format/row"
 )
@@ -84,6 +85,9 @@ func (c *changeMerger) firstRows(src int32, from, to, level int) error {
 func (c *changeMerger) endKey() error {
 	g := c.group
 	c.group = c.group[:0]
+	if c.mark != nil && len(g) > 1 {
+		g = c.replace(g)
+	}
 	if len(g) == 1 {
 		if r := g[0]; !r.shadow {
 			return c.alone(r.src, int(r.row), int(r.row)+1, int(r.level))
@@ -111,6 +115,30 @@ func (c *changeMerger) endKey() error {
 		c.compare(g, base, result)
 	}
 	return nil
+}
+
+// replace marks the record that a key has below the output as deleted, for the key is written above from now on, and leaves
+// the records that count. A key with a record above level 0 among the inputs has none that isn't marked. Where the shadows have
+// no values the newest record wins anyway.
+func (c *changeMerger) replace(g []keyRecord) []keyRecord {
+	hit, real, high := -1, false, false
+	for i, r := range g {
+		if !r.shadow {
+			real = true
+			high = high || r.level > 0
+		} else if hit < 0 || r.level < g[hit].level {
+			hit = i
+		}
+	}
+	if !real || high || hit < 0 {
+		return g
+	}
+	r := g[hit]
+	c.mark(r.place)
+	if kv := c.kvs[r.src]; kv != nil && (c.gone == nil || !c.gone(kv.Rows, int(r.row))) {
+		return g
+	}
+	return slices.DeleteFunc(g, func(r keyRecord) bool { return r.shadow })
 }
 
 // older returns which record the key had before, and which one the fold takes of those above level 0; -1 for none, and -2

@@ -30,6 +30,13 @@ func (m *merger) flush(dst *KeyValues) {
 			}
 		}
 	}
+	if m.withPlaces {
+		for _, p := range m.picks {
+			for i := p.lo; i < p.hi; i++ {
+				m.places = append(m.places, m.sources[p.source].placeOf(int(i)))
+			}
+		}
+	}
 	m.copyPicks(dst, m.picks, m.picked)
 	m.picks, m.picked = m.picks[:0], 0
 }

@@ -28,7 +28,9 @@ type source struct {
 	level  int    // where the rows of the block at hand lie
 	levels []int8 // the same row by row; nil: all at level
 	shadow bool   // older data below the output: it is looked at and not copied
-	order  *order // positions in the blocks of this source; nil: the merge's
+	place  func(i int) place
+	places []place // the same row by row
+	order  *order  // positions in the blocks of this source; nil: the merge's
 
 	at     int
 	keys   []byte   // row i has start(i) to last[i], the first mid[i]-start(i) of it are the key's
@@ -89,6 +91,17 @@ func (s *source) levelOf(i int) int {
 		return int(s.levels[i])
 	}
 	return s.level
+}
+
+// placeOf tells where row i is stored; 0 when nobody wants to know.
+func (s *source) placeOf(i int) place {
+	switch {
+	case s.places != nil:
+		return s.places[i]
+	case s.place != nil:
+		return s.place(i)
+	}
+	return 0
 }
 
 // counts is 1 for a source whose rows are wanted.

@@ -28,6 +28,7 @@ type Rewriter struct {
 	rewriteAll bool  // compaction.force-rewrite-all-files
 	lookup     bool  // a level holds all that lies deeper, for which level 0 is looked up in deeper levels
 	full       bool  // changelog-producer=full-compaction
+	dv         bool  // rows that lie deeper than the output are marked as deleted when their key is written anew
 	log        bool  // compaction makes a changelog
 	logCols    []int // columns that count in it (DeduplicatedColumns)
 	topLevel   int   // as the options say, whatever levels a bucket has
@@ -67,7 +68,7 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 	}
 	r := &Rewriter{
 		table: t, schema: schema, opts: o, cfg: cfg, ignore: o.Bool(table.KeyIgnoreDelete),
-		rewriteAll: o.Bool(table.KeyCompactionForceRewriteAllFiles), smallFile: smallFileSize(o), lookup: NeedLookup(o),
+		rewriteAll: o.Bool(table.KeyCompactionForceRewriteAllFiles), smallFile: smallFileSize(o), lookup: NeedLookup(o), dv: o.Bool(table.KeyDeletionVectorsEnabled),
 		proj: allColumns(t, schema), keys: newProjection(t, schema, schema.KeyIndexes()), order: orderOf(schema, o),
 	}
 	if r.cfg.Now == nil {
@@ -177,6 +178,11 @@ func (r *Rewriter) Remove(ctx context.Context, partition []byte, bucket int32, i
 	before := make(map[string]bool, len(inc.Before))
 	for i := range inc.Before {
 		before[inc.Before[i].Name] = true
+	}
+	for i := range inc.NewIndex {
+		if path, err := r.table.IndexFilePath(partition, bucket, &inc.NewIndex[i]); err == nil {
+			_ = r.table.FS().Remove(ctx, path)
+		}
 	}
 	for _, made := range [][]table.DataFile{inc.After, inc.Changelog} {
 		for i := range made {

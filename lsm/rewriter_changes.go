@@ -3,6 +3,7 @@ package lsm
 import (
 	"slices"
 
+	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -30,7 +31,7 @@ func (t *rewriteTask) way(secs []section) mergeWay {
 
 // move gives a file the output's level, which it hasn't (Java's ChangelogMergeTreeRewriter.upgrade). What comes to the top
 // level, or from level 0, may be a change to the table; and what comes from level 0 is merged with what lies deeper unless it
-// makes no difference.
+// makes no difference. With deletion vectors it is looked up there in any case, and no retract gets above level 0.
 func (t *rewriteTask) move(s span) error {
 	f, level := s.file, t.unit.OutputLevel
 	alone := []section{{run{s}}}
@@ -41,10 +42,11 @@ func (t *rewriteTask) move(s span) error {
 		}
 	case t.full || !t.lookup || f.Level != 0:
 	case table.FileFormat(t.opts, 0) != table.FileFormat(t.opts, level), // lookups want the format of its level
+		t.dv && (f.DeleteRows != 0 || t.expire != nil), // an expired row would stay beside the older one of its key
 		level != t.topLevel && (t.keep != keepNewest || len(t.order.seqs) > 0):
-		return t.merge(alone, mergeWay{compare: true, rows: true, log: t.log})
-	case t.log:
-		if err := t.merge(alone, mergeWay{compare: true, log: true}); err != nil {
+		return t.merge(alone, mergeWay{compare: true, rows: true, log: t.log, dropDelete: t.dv})
+	case t.log || t.dv:
+		if err := t.merge(alone, mergeWay{compare: true, log: t.log}); err != nil {
 			return err
 		}
 	}
@@ -85,6 +87,7 @@ func (t *rewriteTask) merge(secs []section, way mergeWay) error {
 			for _, f := range r {
 				if way.rows {
 					t.inc.Before = append(t.inc.Before, *f.file)
+					t.consumed(f.file)
 				}
 				t.stats.FilesRead++
 			}
@@ -130,6 +133,12 @@ func (m *sectionMerge) changed(ins []*input) error {
 	c := newChangeMerger(merger{order: m.order, keep: m.keep, ignore: m.ignore}, rule, m.proj.rows)
 	if m.lookup {
 		c.lookup = new(lookupFold)
+	}
+	if m.dv {
+		c.mark = m.markAt
+		if m.expire != nil {
+			c.gone = func(b *row.Batch, i int) bool { return m.expire.gone(b, i, m.now) }
+		}
 	}
 	if m.keep == keepFolded {
 		var err error

@@ -70,6 +70,12 @@ func (e *recordExpiry) live(b *row.Batch, now time.Time, idx []int32) (_ []int32
 	return idx, len(idx) == b.N
 }
 
+// gone reports whether a row has expired.
+func (e *recordExpiry) gone(b *row.Batch, i int, now time.Time) bool {
+	s, ok := seconds(&b.Cols[e.col], i)
+	return ok && s < now.Unix()-e.keep
+}
+
 // file reports whether a file's statistics show a time that has expired. Without statistics it is not known, as in Java.
 func (e *recordExpiry) file(t *table.Table, f *table.DataFile, now time.Time) bool {
 	written, err := t.SchemaByID(context.Background(), f.SchemaID)

@@ -61,7 +61,7 @@ func (m *sectionMerge) inputs(sec section, shadows []run) []*input {
 }
 
 func (m *sectionMerge) projectionOf(in *input) *projection {
-	if in.shadow && m.keep == keepOldest {
+	if in.shadow && (m.keep == keepOldest || m.onlyPlaces()) {
 		return m.keys
 	}
 	return m.proj
@@ -214,7 +214,7 @@ func (m *sectionMerge) outRows() int {
 // spill merges runs into one on local disk, nil when there is no room. What the merge function makes of a key needs all of
 // its records, so only the newest-wins merge leaves any out.
 func (m *sectionMerge) spill(ins []*input) (*input, error) {
-	mg := &merger{order: m.order, keep: keepAll, withLevels: m.lookup || m.way.compare}
+	mg := &merger{order: m.order, keep: keepAll, withLevels: m.lookup || m.way.compare, withPlaces: m.dv && ins[0].shadow}
 	if m.keep == keepNewest && !m.ignore && !mg.withLevels {
 		mg.keep = keepNewest
 	}
@@ -224,8 +224,9 @@ func (m *sectionMerge) spill(ins []*input) (*input, error) {
 		return nil, err
 	}
 	w := newSpillKV(m.cfg.Spill, mg.withLevels)
+	w.places = mg.withPlaces
 	kv := NewKeyValues(m.proj.rows)
-	err = m.each(kv, func() error { return mg.next(kv, m.blockRows()) }, func() error { return w.write(kv, mg.levels) })
+	err = m.each(kv, func() error { return mg.next(kv, m.blockRows()) }, func() error { return w.write(kv, mg.levels, mg.places) })
 	if err != nil {
 		w.free()
 		if isFull(err) {

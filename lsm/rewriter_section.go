@@ -83,11 +83,17 @@ func (m *sectionMerge) open(ins []*input, mg *merger) (done func(), err error) {
 		r := m.reader(in.files, p, readSize{rows: rows, bytes: bytes})
 		readers = append(readers, r)
 		var s *source
-		if p == m.keys {
+		switch {
+		case p == m.keys:
 			s = r.source(r.next) // that a row has expired isn't to be seen in its key
 			s.order = m.keyOrder()
-		} else {
+		case m.dv && in.shadow:
+			s = r.source(m.counted(r.next)) // one that has expired is to be deleted too
+		default:
 			s = r.source(m.alive(r.next))
+		}
+		if m.dv && in.shadow {
+			r.number, s.place = m.numberOf, r.place
 		}
 		s.shadow = in.shadow && mg.keep != keepAll // shadows alone are spilled like others
 		mg.sources = append(mg.sources, s)
@@ -104,13 +110,16 @@ const mergeRows = 4096
 
 // diskSource reads a spilled run.
 func (m *sectionMerge) diskSource(w *spilledKV) *source {
-	next, levels := w.reader()
+	next, levels, places := w.reader()
 	s := &source{kv: NewKeyValues(m.proj.rows), dups: true}
 	s.next = func(kv *KeyValues) error {
 		err := next(kv)
 		m.seen(kv)
 		if w.levels {
 			s.levels = *levels
+		}
+		if w.places {
+			s.places = *places
 		}
 		return err
 	}
@@ -175,18 +184,33 @@ func (s section) bounds() (lo, hi []byte) {
 }
 
 func (m *sectionMerge) reader(files run, p *projection, batch readSize) *runReader {
-	return &runReader{ctx: m.ctx, proj: p, partition: m.partition, bucket: m.bucket, files: files, batch: batch, meter: m.meter}
+	r := &runReader{ctx: m.ctx, proj: p, partition: m.partition, bucket: m.bucket, files: files, batch: batch, meter: m.meter}
+	if m.dv {
+		r.vectors = m.vectors.was
+	}
+	return r
 }
 
-// alive makes a reader drop expired rows and count what it reads.
-func (m *sectionMerge) alive(next func(*KeyValues) error) func(*KeyValues) error {
-	var kept *KeyValues
+// counted makes a reader count what it reads.
+func (m *sectionMerge) counted(next func(*KeyValues) error) func(*KeyValues) error {
 	return func(kv *KeyValues) error {
 		if err := next(kv); err != nil {
 			return err
 		}
 		m.stats.RowsRead += int64(kv.Len())
 		m.seen(kv)
+		return nil
+	}
+}
+
+// alive makes a reader drop expired rows and count what it reads.
+func (m *sectionMerge) alive(next func(*KeyValues) error) func(*KeyValues) error {
+	var kept *KeyValues
+	next = m.counted(next)
+	return func(kv *KeyValues) error {
+		if err := next(kv); err != nil {
+			return err
+		}
 		if m.expire == nil {
 			return nil
 		}

@@ -12,13 +12,14 @@ import (
 
 // spilledKV is a sorted run of records in a SpillStore, column-major: blocks of
 //
-//	number of records, sequence numbers, kinds, levels if there are any, columns
+//	number of records, sequence numbers, kinds, levels and places if there are any, columns
 //
 // with slices as they lie in this machine's memory; a number of elements leads each whose length doesn't follow. Nobody else
 // reads them.
 type spilledKV struct {
 	spillRun
 	levels  bool
+	places  bool
 	raw     []byte
 	scratch []byte
 }
@@ -29,13 +30,16 @@ func newSpillKV(s *SpillStore, levels bool) *spilledKV {
 
 func isFull(err error) bool { return errors.Is(err, ErrSpillFull) }
 
-// write appends a block; levels has one for each record if the run has levels.
-func (w *spilledKV) write(kv *KeyValues, levels []int8) error {
+// write appends a block; levels has one for each record if the run has levels, and so has places.
+func (w *spilledKV) write(kv *KeyValues, levels []int8, places []place) error {
 	b := binary.LittleEndian.AppendUint32(w.raw[:0], uint32(kv.Len()))
 	b = append(b, bytesOf(kv.Seq)...)
 	b = append(b, bytesOf(kv.Rows.Kinds)...)
 	if w.levels {
 		b = append(b, bytesOf(levels)...)
+	}
+	if w.places {
+		b = append(b, bytesOf(places)...)
 	}
 	for i := range kv.Rows.Cols {
 		b = appendColumn(b, &kv.Rows.Cols[i])
@@ -46,12 +50,12 @@ func (w *spilledKV) write(kv *KeyValues, levels []int8) error {
 	return err
 }
 
-// reader returns what reads the run, and a pointer to the levels of the block at hand.
-func (w *spilledKV) reader() (next func(*KeyValues) error, levels *[]int8) {
+// reader returns what reads the run, and pointers to the levels and places of the block at hand.
+func (w *spilledKV) reader() (next func(*KeyValues) error, levels *[]int8, places *[]place) {
 	w.raw, w.scratch = nil, nil
 	var buf []byte
 	at := 0
-	levels = new([]int8)
+	levels, places = new([]int8), new([]place)
 	return func(kv *KeyValues) error {
 		kv.Reset()
 		if at == len(w.blocks) {
@@ -69,6 +73,9 @@ func (w *spilledKV) reader() (next func(*KeyValues) error, levels *[]int8) {
 		if w.levels {
 			*levels = takeInto(&d, (*levels)[:0], n)
 		}
+		if w.places {
+			*places = takeInto(&d, (*places)[:0], n)
+		}
 		for i := range kv.Rows.Cols {
 			d.column(&kv.Rows.Cols[i], n)
 		}
@@ -77,7 +84,7 @@ func (w *spilledKV) reader() (next func(*KeyValues) error, levels *[]int8) {
 			return fmt.Errorf("reading a spilled run: block %d has another size than its records", at-1)
 		}
 		return nil
-	}, levels
+	}, levels, places
 }
 
 func appendColumn(b []byte, c *row.Column) []byte {

@@ -19,6 +19,9 @@ type rewriteTask struct {
 	now       time.Time
 	meter     *meter
 
+	vectors  *vectorSet // of tables with deletion vectors
+	numbered []string   // files whose rows may be marked
+
 	candidate []section // to be merged into one run of files
 	inc       table.CompactIncrement
 	stats     RewriteStats
@@ -36,6 +39,16 @@ func (t *rewriteTask) run() error {
 				table.ErrSchema, f.Name, f.SchemaID, t.schema.ID)
 		}
 	}
+	if err := t.openVectors(); err != nil {
+		return err
+	}
+	if err := t.walk(); err != nil || !t.dv {
+		return err
+	}
+	return t.writeVectors()
+}
+
+func (t *rewriteTask) walk() error {
 	ranges, err := spans(t.unit.Files, keyTypes(t.schema))
 	if err != nil {
 		return err

@@ -2,12 +2,15 @@ package lsm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
@@ -34,7 +37,8 @@ type ScanOptions struct {
 // until the next step; its kinds are +I or +U, as Java's readers give them. Memory is bounded by the number of files that overlap at
 // one point of the key axis, not by their sizes.
 //
-// Tables with deletion vectors are refused with ErrUnsupported. As in Java, level 0 of first-row tables isn't visible, nor are rows that have no bucket yet (bucket=-2).
+// As in Java, level 0 of tables with deletion vectors and of first-row tables isn't visible, nor are rows that have no bucket
+// yet (bucket=-2).
 func Scan(ctx context.Context, t *table.Table, s *table.Snapshot, o ScanOptions) iter.Seq2[*row.Batch, error] {
 	return func(yield func(*row.Batch, error) bool) {
 		sc, err := newScanner(t, &o)
@@ -70,6 +74,7 @@ type scanner struct {
 	table *table.Table
 	opts  *ScanOptions
 	keep  keep
+	dv    bool // rows may be deleted beside the files, and no key is in two of them
 	read  view // of sections that are only read
 	merge view // of those that are merged
 	batch int
@@ -95,9 +100,7 @@ func newScanner(t *table.Table, o *ScanOptions) (*scanner, error) {
 	if o.Schema == nil {
 		o.Schema = t.Schema()
 	}
-	if t.Options().Bool(table.KeyDeletionVectorsEnabled) {
-		return nil, fmt.Errorf("%w: reading a table with %s", ErrUnsupported, table.KeyDeletionVectorsEnabled.Name)
-	}
+	s.dv = t.Options().Bool(table.KeyDeletionVectorsEnabled)
 	if len(o.Schema.PrimaryKeys) == 0 {
 		return nil, fmt.Errorf("%w: reading a table without a primary key", ErrUnsupported)
 	}
@@ -174,16 +177,39 @@ type bucketFiles struct {
 	partition []byte
 	bucket    int32
 	files     []table.DataFile
+
+	indexes []table.IndexFile
+	vectors map[string]*roaring.Bitmap // of the files, once they have been read
+	raw     bool                       // no key is in two files
 }
 
 // buckets lists the files of a snapshot by bucket.
 func (s *scanner) buckets(ctx context.Context, snap *table.Snapshot) ([]bucketFiles, error) {
 	f := table.Filter{Partition: s.opts.Partition, Bucket: s.opts.Bucket}
-	return groupBuckets(s.table.Scan(ctx, snap, f), func(e *table.Entry) bool {
-		if e.Bucket < 0 || s.keep == keepOldest && e.File.Level == 0 {
+	buckets, err := groupBuckets(s.table.Scan(ctx, snap, f), func(e *table.Entry) bool {
+		if e.Bucket < 0 || (s.dv || s.keep == keepOldest) && e.File.Level == 0 {
 			return false
 		}
 		return s.opts.Match == nil || s.opts.Match(e.Partition, e.Bucket)
+	})
+	if err != nil || !s.dv || len(buckets) == 0 {
+		return buckets, err
+	}
+	for e, err := range s.table.IndexEntries(ctx, snap, f) {
+		if err != nil {
+			return nil, err
+		}
+		if i, ok := findBucket(buckets, e.Partition, e.Bucket); ok {
+			buckets[i].indexes = append(buckets[i].indexes, e.File)
+		}
+	}
+	return buckets, nil
+}
+
+// findBucket finds a bucket in the order that groupBuckets gives.
+func findBucket(buckets []bucketFiles, partition []byte, bucket int32) (int, bool) {
+	return slices.BinarySearchFunc(buckets, bucket, func(b bucketFiles, bucket int32) int {
+		return cmp.Or(bytes.Compare(b.partition, partition), cmp.Compare(b.bucket, bucket))
 	})
 }
 
@@ -227,7 +253,14 @@ func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Ba
 		return false, err
 	}
 	secs := sections(ranges)
-	raw := rawSections(b.files, secs)
+	if s.dv {
+		b.raw = rawBucket(b.files, true)
+		if b.vectors, err = ReadVectors(ctx, s.table, b.partition, b.bucket, b.indexes); err != nil {
+			return false, err
+		}
+		defer func() { b.vectors = nil }()
+	}
+	raw := rawSections(b.files, secs, s.dv)
 	for i, sec := range secs {
 		if ok, err := s.section(ctx, b, sec, raw[i], yield); !ok || err != nil {
 			return ok, err
@@ -239,12 +272,16 @@ func (s *scanner) bucket(ctx context.Context, b *bucketFiles, yield func(*row.Ba
 // section merges the runs of one section. A section of one run, the most of a compacted table, is only read.
 func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw bool, yield func(*row.Batch, error) bool) (bool, error) {
 	batch, v := sec.batchRows(s.batch), &s.read
-	if len(sec) > 1 {
+	keep := s.keep
+	switch {
+	case b.raw:
+		keep = keepAll // only to be given in key order
+	case len(sec) > 1:
 		v = &s.merge
 	}
 	readers := make([]*runReader, len(sec))
 	for i := range sec {
-		readers[i] = &runReader{ctx: ctx, proj: v.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: readSize{rows: batch}}
+		readers[i] = &runReader{ctx: ctx, proj: v.proj, partition: b.partition, bucket: b.bucket, files: sec[i], batch: readSize{rows: batch}, vectors: b.vectors}
 		defer readers[i].close()
 	}
 	next := readers[0].next
@@ -254,8 +291,8 @@ func (s *scanner) section(ctx context.Context, b *bucketFiles, sec section, raw 
 		for i, r := range readers {
 			sources[i] = r.source(r.next)
 		}
-		m := &merger{order: v.order, sources: sources, keep: s.keep, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
-		if s.keep == keepFolded {
+		m := &merger{order: v.order, sources: sources, keep: keep, ignore: s.table.Options().Bool(table.KeyIgnoreDelete)}
+		if keep == keepFolded {
 			var err error
 			if m.merge, err = NewMergeFunc(s.opts.Schema, s.table.Options()); err != nil {
 				return false, err
@@ -326,8 +363,11 @@ type runReader struct {
 	files     run
 	batch     readSize
 	meter     *meter // may be nil
+	vectors   map[string]*roaring.Bitmap
+	number    func(file string) uint32 // of shadows whose rows may be deleted
 	file      *FileReader
-	level     int // of the file that the last block is from
+	fileNo    uint32 // of file
+	level     int    // of the file that the last block is from
 }
 
 // source makes the reader a source of a merge; next gives the reader's blocks.
@@ -354,6 +394,10 @@ func (r *runReader) next(dst *KeyValues) error {
 			if err != nil {
 				return err
 			}
+			f.without(r.vectors[r.files[0].file.Name])
+			if r.number != nil {
+				r.fileNo = r.number(r.files[0].file.Name)
+			}
 			r.file, r.level, r.files = f, r.files[0].file.Level, r.files[1:]
 		}
 		err := r.file.Next(dst)
@@ -367,6 +411,9 @@ func (r *runReader) next(dst *KeyValues) error {
 		}
 	}
 }
+
+// place tells where row i of the last block is.
+func (r *runReader) place(i int) place { return newPlace(r.fileNo, uint32(r.file.position(i))) }
 
 func (r *runReader) close() {
 	if r.file != nil {

@@ -167,7 +167,6 @@ func TestScanNarrowedByPartitionBucketAndColumns(t *testing.T) {
 func TestScanRefusesWhatItWouldReadWrong(t *testing.T) {
 	fields := []row.Field{{Name: "k", Type: mustType(t, "INT NOT NULL")}, {Name: "v", Type: mustType(t, "INT")}}
 	for _, spec := range []table.Spec{
-		{PrimaryKeys: []string{"k"}, Options: table.Options{"deletion-vectors.enabled": "true"}},
 		{Options: table.Options{"bucket-key": "k"}},
 	} {
 		spec.Fields, spec.Options["bucket"] = fields, "1"

@@ -11,14 +11,12 @@ const (
 // rawSections tells which sections Java's batch readers take as they are, without merging (MergeTreeSplitGenerator).
 // Their rows come out as +I, the others with the kind that is stored. It makes no difference to anybody but a reader that
 // compares the two, so it is done the same way.
-func rawSections(files []table.DataFile, secs []section) []bool {
+//
+// unique says that no key is in two files, which holds for tables with deletion vectors unless there are retracts; then the whole
+// bucket may be raw.
+func rawSections(files []table.DataFile, secs []section, unique bool) []bool {
 	raw := make([]bool, len(secs))
-	whole := true
-	for i := range files {
-		f := &files[i]
-		whole = whole && f.Level != 0 && f.DeleteRows == 0 && f.Level == files[0].Level
-	}
-	if whole {
+	if rawBucket(files, unique) {
 		for i := range raw {
 			raw[i] = true
 		}
@@ -40,6 +38,17 @@ func rawSections(files []table.DataFile, secs []section) []bool {
 		from = to
 	}
 	return raw
+}
+
+// rawBucket tells whether all files of a bucket are taken as they are.
+func rawBucket(files []table.DataFile, unique bool) bool {
+	for i := range files {
+		f := &files[i]
+		if f.Level == 0 || f.DeleteRows != 0 || !unique && f.Level != files[0].Level {
+			return false
+		}
+	}
+	return true
 }
 
 func (s section) bytes() int64 {

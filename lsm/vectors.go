@@ -1,10 +1,14 @@
 package lsm
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/paimon-go/paimon-go/table"
 )
 
 // WithVectors returns the same levels with the deletion vectors of their files: rows, by their position in a file, that are no
@@ -69,3 +73,53 @@ func (v *vectorSet) drop(file string) {
 
 // files lists those with a vector in a fixed order.
 func (v *vectorSet) files() []string { return slices.Sorted(maps.Keys(v.now)) }
+
+// place is where a row is stored: the number that a compaction has given to the file, and the row's position.
+type place uint64
+
+func newPlace(file, pos uint32) place { return place(file)<<32 | place(pos) }
+
+func (p place) file() uint32 { return uint32(p >> 32) }
+func (p place) pos() uint32  { return uint32(p) }
+
+// numberOf numbers the files whose rows may be deleted.
+func (t *rewriteTask) numberOf(file string) uint32 {
+	i := slices.Index(t.numbered, file)
+	if i < 0 {
+		i = len(t.numbered)
+		t.numbered = append(t.numbered, file)
+	}
+	return uint32(i)
+}
+
+// markAt deletes the row at a place.
+func (t *rewriteTask) markAt(p place) { t.vectors.mark(t.numbered[p.file()], p.pos()) }
+
+// onlyPlaces tells that of the older records all that counts is where they are: the newest record wins whatever it was.
+func (m *sectionMerge) onlyPlaces() bool {
+	return m.dv && m.keep == keepNewest && !m.ignore && !m.way.log && len(m.order.seqs) == 0
+}
+
+// openVectors begins with the vectors that the levels have.
+func (t *rewriteTask) openVectors() error {
+	if !t.dv {
+		return nil
+	}
+	if t.levels.vectors == nil {
+		return errors.New("the table has deletion vectors, and those of the bucket are not given")
+	}
+	for name, v := range t.levels.vectors {
+		if v == nil {
+			return fmt.Errorf("the deletion vector of %s has not been read", name)
+		}
+	}
+	t.vectors = newVectorSet(t.levels.vectors)
+	return nil
+}
+
+// consumed forgets the deleted rows of a file that has been rewritten.
+func (t *rewriteTask) consumed(f *table.DataFile) {
+	if t.dv {
+		t.vectors.drop(f.Name)
+	}
+}

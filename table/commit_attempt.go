@@ -188,6 +188,11 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 			return nil, err
 		}
 	}
+	if !a.part.indexes.empty() {
+		if s.IndexManifest, err = a.w.changeIndexes(ctx, s.IndexManifest, &a.part.indexes); err != nil {
+			return nil, err
+		}
+	}
 	data, err := s.encode()
 	if err != nil {
 		return nil, err
@@ -240,12 +245,6 @@ func (a *attempts) goOnFrom(ctx context.Context, s, prev *Snapshot) error {
 	s.ID = prev.ID + 1
 	s.TotalRecordCount += prev.TotalRecordCount
 	s.IndexManifest = prev.IndexManifest
-	if len(a.part.dropIndexes) > 0 && s.IndexManifest != "" {
-		var err error
-		if s.IndexManifest, err = a.w.dropIndexes(ctx, s.IndexManifest, a.part.dropIndexes); err != nil {
-			return err
-		}
-	}
 	if prev.NextRowID != nil {
 		s.NextRowID = prev.NextRowID
 	}

@@ -14,8 +14,8 @@ type part struct {
 	changelog  []Entry
 	watermark  *int64
 	properties map[string]string
-	// dropIndexes are partitions whose index files go.
-	dropIndexes map[string]bool
+	indexes    indexChanges
+	vectors    map[bucketKey]string // Vectors of the messages
 
 	added, deleted int
 	deltaRows      int64
@@ -48,8 +48,23 @@ func (c *Commit) parts(x *Committable) ([]*part, error) {
 		}
 		return nil
 	}
+	addIndexes := func(p *part, m *CommitMessage, kind EntryKind, files []IndexFile) {
+		for i := range files {
+			p.indexes.entries = append(p.indexes.entries, IndexEntry{Kind: kind, Partition: m.Partition, Bucket: m.Bucket, File: files[i]})
+		}
+	}
 	for i := range x.Messages {
 		m := &x.Messages[i]
+		addIndexes(appended, m, Delete, m.Data.DeletedIndex)
+		addIndexes(appended, m, Add, m.Data.NewIndex)
+		addIndexes(compacted, m, Delete, m.Compact.DeletedIndex)
+		addIndexes(compacted, m, Add, m.Compact.NewIndex)
+		if m.Vectors != nil {
+			if compacted.vectors == nil {
+				compacted.vectors = map[bucketKey]string{}
+			}
+			compacted.vectors[bucketKey{string(m.Partition), m.Bucket}] = *m.Vectors
+		}
 		err := errors.Join(
 			add(appended, m, Add, m.Data.New),
 			add(appended, m, Delete, m.Data.Deleted),
@@ -63,7 +78,7 @@ func (c *Commit) parts(x *Committable) ([]*part, error) {
 	}
 	if appended.deleted > 0 {
 		appended.kind = CommitOverwrite
-		appended.dropIndexes = x.DropIndexes
+		appended.indexes.drop = x.DropIndexes
 	}
 	parts := []*part{appended, compacted}
 	switch {
@@ -82,7 +97,9 @@ func (c *Commit) parts(x *Committable) ([]*part, error) {
 	return parts, nil
 }
 
-func (p *part) empty() bool { return len(p.entries) == 0 && len(p.changelog) == 0 }
+func (p *part) empty() bool {
+	return len(p.entries) == 0 && len(p.changelog) == 0 && len(p.indexes.entries) == 0
+}
 
 func (p *part) add(e Entry) {
 	p.entries = append(p.entries, e)

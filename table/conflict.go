@@ -43,7 +43,53 @@ func (t *Table) checkConflicts(ctx context.Context, s *Snapshot, p *part) error 
 			return err
 		}
 	}
-	return check.overlaps(t.Schema())
+	if err := check.overlaps(t.Schema()); err != nil {
+		return err
+	}
+	return t.checkVectors(ctx, s, check)
+}
+
+// checkVectors refuses a compaction that went on from other deletion vectors than the table has now: it would undo what
+// somebody else deleted, or delete rows that somebody has moved to another file.
+func (t *Table) checkVectors(ctx context.Context, s *Snapshot, c *conflictCheck) error {
+	if len(c.part.vectors) == 0 {
+		return nil
+	}
+	now := map[bucketKey]string{}
+	for e, err := range t.IndexEntries(ctx, s, Filter{partitions: c.partitions, buckets: c.buckets}) {
+		if err != nil {
+			return err
+		}
+		if e.File.Type == IndexDeletionVectors {
+			now[bucketKey{string(e.Partition), e.Bucket}] = e.File.Name
+		}
+	}
+	for k, base := range c.part.vectors {
+		if now[k] != base {
+			return fmt.Errorf("%w: bucket %d has the deletion vectors %q instead of %q", ErrConflict, k.bucket, now[k], base)
+		}
+	}
+	type file struct {
+		bucketKey
+		name string
+	}
+	live := map[file]bool{}
+	for _, e := range c.live {
+		live[file{bucketKey{string(e.Partition), e.Bucket}, e.File.Name}] = true
+	}
+	for i := range c.part.indexes.entries {
+		e := &c.part.indexes.entries[i]
+		k := bucketKey{string(e.Partition), e.Bucket}
+		if _, checked := c.part.vectors[k]; !checked || e.Kind == Delete {
+			continue
+		}
+		for _, v := range e.File.Vectors {
+			if !live[file{k, v.File}] {
+				return fmt.Errorf("%w: %s, of which rows are deleted, is not in the table any more", ErrConflict, v.File)
+			}
+		}
+	}
+	return nil
 }
 
 // discardDuplicates takes files out of a part that are live at a snapshot already, and reports whether there were any.
@@ -56,7 +102,8 @@ func (t *Table) discardDuplicates(ctx context.Context, s *Snapshot, p *part) (bo
 		check.base(&e)
 	}
 	entries := p.entries
-	*p = part{id: p.id, kind: p.kind, changelog: p.changelog, changelogRows: p.changelogRows, watermark: p.watermark, properties: p.properties}
+	*p = part{id: p.id, kind: p.kind, changelog: p.changelog, changelogRows: p.changelogRows, watermark: p.watermark, properties: p.properties,
+		indexes: p.indexes, vectors: p.vectors}
 	var id []byte
 	for i := range entries {
 		id = entries[i].appendIdentity(id[:0])
@@ -86,6 +133,9 @@ func newConflictCheck(p *part) *conflictCheck {
 		e := &p.entries[i]
 		c.buckets[bucketKey{string(e.Partition), e.Bucket}] = true
 		c.watch(&entryHead{e.Kind, e.Partition, e.Bucket, e.TotalBuckets})
+	}
+	for k := range p.vectors {
+		c.partitions[k.partition], c.buckets[k] = true, true
 	}
 	return c
 }

@@ -49,6 +49,8 @@ type DataIncrement struct {
 	New       []DataFile
 	Deleted   []DataFile
 	Changelog []DataFile
+
+	NewIndex, DeletedIndex []IndexFile // a new one replaces that of the same type
 }
 
 // CompactIncrement is what a compaction replaces.
@@ -56,6 +58,8 @@ type CompactIncrement struct {
 	Before    []DataFile
 	After     []DataFile
 	Changelog []DataFile
+
+	NewIndex, DeletedIndex []IndexFile // a new one replaces that of the same type
 }
 
 // CommitMessage is what one bucket contributes to a commit (Java's CommitMessageImpl).
@@ -65,6 +69,9 @@ type CommitMessage struct {
 	TotalBuckets int32
 	Data         DataIncrement
 	Compact      CompactIncrement
+	// Vectors, of a table with deletion vectors, names the index file of the bucket that a compaction went on from, "" for none.
+	// When the bucket has another one by now, or a file with deleted rows in Compact.NewIndex is no more, the commit is a conflict.
+	Vectors *string
 }
 
 // Committable is what one checkpoint commits. ID is the commit identifier: larger is later for one commit user.

@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
-
-	"github.com/paimon-go/paimon-go/format/avro"
-	"github.com/paimon-go/paimon-go/fs"
 )
 
 // This file is what maintenance needs to go through the metadata files of snapshots that are about to vanish. Nothing that
@@ -77,52 +73,6 @@ func (t *Table) peekManifest(ctx context.Context, m *Manifest) (*manifestData, e
 		return nil, err
 	}
 	return parseManifest(path, raw)
-}
-
-// IndexFile is an entry of an index manifest: an index over the rows of a bucket, such as the hashes of its keys.
-type IndexFile struct {
-	Kind      string
-	Name      string
-	Size      int64
-	Partition []byte
-	Bucket    int32
-}
-
-// IndexFiles returns the index files that an index manifest lists.
-func (t *Table) IndexFiles(ctx context.Context, name string) ([]IndexFile, error) {
-	path := t.manifestPath(name)
-	raw, err := t.readExact(ctx, path, -1)
-	if err != nil {
-		return nil, err
-	}
-	var files []IndexFile
-	err = eachBlock(path, raw, indexEntrySchema, func(b plainBlock) error {
-		d := avro.NewDecoder(b.data)
-		for range b.count {
-			version, kind := d.Int(), d.Int()
-			f := IndexFile{Partition: d.Bytes(), Bucket: d.Int(), Kind: d.String(), Name: d.String(), Size: d.Long()}
-			d.Long()
-			if d.Err() != nil || version != 1 || kind != 0 || f.Name == "" {
-				return corruptBlock(path, b.offset, d, "not an index entry of version 1")
-			}
-			files = append(files, f)
-		}
-		return nil
-	})
-	return files, err
-}
-
-// IndexFilePaths returns where an index file may lie: in the directory index or, with index-file-in-data-file-dir, in that of
-// its bucket.
-func (t *Table) IndexFilePaths(f *IndexFile) []string {
-	paths := []string{fs.Join(t.path, "index", f.Name)}
-	if !strings.EqualFold(t.Options()["index-file-in-data-file-dir"], "true") {
-		return paths
-	}
-	if dir, err := t.BucketPath(f.Partition, f.Bucket); err == nil {
-		paths = append(paths, fs.Join(dir, f.Name))
-	}
-	return paths
 }
 
 // DataRoot returns the directory below which the directories of partitions and buckets lie.

@@ -255,7 +255,7 @@ func (x *orphans) keepIndexes(ctx context.Context, s *table.Snapshot, missing bo
 		return err
 	}
 	for i := range files {
-		delete(x.found, files[i].Name)
+		delete(x.found, files[i].File.Name)
 	}
 	x.seen[s.IndexManifest] = true
 	return nil

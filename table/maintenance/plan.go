@@ -227,7 +227,7 @@ func (p *plan) indexesOf(ctx context.Context, s *table.Snapshot) error {
 	for i := range files {
 		f := &files[i]
 		for _, path := range p.t.IndexFilePaths(f) {
-			p.meta[path] = removal{path: path, size: f.Size}
+			p.meta[path] = removal{path: path, size: f.File.Size}
 		}
 	}
 	p.tops[s.IndexManifest] = removal{path: p.t.ManifestPath(s.IndexManifest), manifest: s.IndexManifest}
