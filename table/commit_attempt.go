@@ -25,12 +25,31 @@ type attempts struct {
 	delta     *listRef // written once
 	changelog *listRef
 	merged    *mergeResult
+	indexes   *indexResult
 	noMerge   bool // a merger was in vain: don't waste more time against a busy table
 
 	last   *publication // the last one tried, if it failed or nobody knows
 	reused bool
 	// mergedManifests is how many manifests the mergers wrote.
 	mergedManifests int
+}
+
+// indexResult says which index manifest follows on another.
+type indexResult struct{ before, after string }
+
+// changeIndexes returns the index manifest that follows on the one with a name, which an earlier attempt may have written.
+func (a *attempts) changeIndexes(ctx context.Context, before string) (string, error) {
+	if a.part.indexes.empty() {
+		return before, nil
+	}
+	if a.indexes == nil || a.indexes.before != before {
+		after, err := a.w.changeIndexes(ctx, before, &a.part.indexes)
+		if err != nil {
+			return "", err
+		}
+		a.indexes = &indexResult{before, after}
+	}
+	return a.indexes.after, nil
 }
 
 // listRef is a written manifest list and what is in it.
@@ -150,6 +169,9 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 	if err := a.check(ctx, prev); err != nil {
 		return nil, err
 	}
+	if err := t.checkHashes(ctx, prev, p); err != nil {
+		return nil, err
+	}
 	schema, err := a.schema(ctx, latest)
 	if err != nil {
 		return nil, err
@@ -188,10 +210,8 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 			return nil, err
 		}
 	}
-	if !a.part.indexes.empty() {
-		if s.IndexManifest, err = a.w.changeIndexes(ctx, s.IndexManifest, &a.part.indexes); err != nil {
-			return nil, err
-		}
+	if s.IndexManifest, err = a.changeIndexes(ctx, s.IndexManifest); err != nil {
+		return nil, err
 	}
 	data, err := s.encode()
 	if err != nil {

@@ -16,6 +16,7 @@ type part struct {
 	properties map[string]string
 	indexes    indexChanges
 	vectors    map[bucketKey]string // Vectors of the messages
+	hashes     map[string]map[int32]string
 
 	added, deleted int
 	deltaRows      int64
@@ -25,7 +26,7 @@ type part struct {
 // parts splits a committable into its snapshots.
 func (c *Commit) parts(x *Committable) ([]*part, error) {
 	o := c.t.Options()
-	appended := &part{kind: CommitAppend}
+	appended := &part{kind: CommitAppend, hashes: x.Hashes}
 	compacted := &part{kind: CommitCompact}
 	add := func(p *part, m *CommitMessage, kind EntryKind, files []DataFile) error {
 		for i := range files {
@@ -76,7 +77,7 @@ func (c *Commit) parts(x *Committable) ([]*part, error) {
 			return nil, err
 		}
 	}
-	if appended.deleted > 0 {
+	if appended.deleted > 0 || appended.indexes.have(IndexDeletionVectors) {
 		appended.kind = CommitOverwrite
 		appended.indexes.drop = x.DropIndexes
 	}
@@ -90,7 +91,7 @@ func (c *Commit) parts(x *Committable) ([]*part, error) {
 	for _, p := range parts {
 		p.id, p.watermark = x.ID, x.Watermark
 		p.properties = maps.Clone(x.Properties)
-		if err := p.checkSelf(); err != nil {
+		if err := errors.Join(p.checkSelf(), p.indexes.checkSelf()); err != nil {
 			return nil, err
 		}
 	}

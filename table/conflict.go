@@ -92,6 +92,46 @@ func (t *Table) checkVectors(ctx context.Context, s *Snapshot, c *conflictCheck)
 	return nil
 }
 
+// checkHashes refuses to go on from other index files than the writer assigned buckets by.
+func (t *Table) checkHashes(ctx context.Context, s *Snapshot, p *part) error {
+	if len(p.hashes) == 0 {
+		return nil
+	}
+	partitions := make(map[string]bool, len(p.hashes))
+	for partition := range p.hashes {
+		partitions[partition] = true
+	}
+	now := map[bucketKey]string{}
+	for e, err := range t.IndexEntries(ctx, s, Filter{partitions: partitions}) {
+		if err != nil {
+			return err
+		}
+		if e.File.Type != IndexHash {
+			continue
+		}
+		now[bucketKey{string(e.Partition), e.Bucket}] = e.File.Name
+		if base := p.hashes[string(e.Partition)][e.Bucket]; base != e.File.Name {
+			return t.foreignWriter(string(e.Partition), e.Bucket, e.File.Name, base)
+		}
+	}
+	for partition, buckets := range p.hashes {
+		for bucket, base := range buckets {
+			if base != "" && now[bucketKey{partition, bucket}] == "" {
+				return t.foreignWriter(partition, bucket, "", base)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Table) foreignWriter(partition string, bucket int32, now, base string) error {
+	at := fmt.Sprintf("bucket %d", bucket)
+	if path, err := t.PartitionPath([]byte(partition)); err == nil && path != "" {
+		at += " of " + path
+	}
+	return fmt.Errorf("%w: the keys of %s are in the index file %q, this writer knows of %q", ErrForeignWriter, at, now, base)
+}
+
 // discardDuplicates takes files out of a part that are live at a snapshot already, and reports whether there were any.
 func (t *Table) discardDuplicates(ctx context.Context, s *Snapshot, p *part) (bool, error) {
 	check := newConflictCheck(p)
@@ -103,7 +143,7 @@ func (t *Table) discardDuplicates(ctx context.Context, s *Snapshot, p *part) (bo
 	}
 	entries := p.entries
 	*p = part{id: p.id, kind: p.kind, changelog: p.changelog, changelogRows: p.changelogRows, watermark: p.watermark, properties: p.properties,
-		indexes: p.indexes, vectors: p.vectors}
+		indexes: p.indexes, vectors: p.vectors, hashes: p.hashes}
 	var id []byte
 	for i := range entries {
 		id = entries[i].appendIdentity(id[:0])

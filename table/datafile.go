@@ -82,4 +82,8 @@ type Committable struct {
 	Messages   []CommitMessage
 	// DropIndexes are partitions, serialized BinaryRows, that the commit empties: their index files go too.
 	DropIndexes map[string]bool
+	// Hashes says, for each partition (a serialized BinaryRow) whose keys the writer has assigned to buckets, by bucket the name of
+	// the HASH file that it goes on from; "", or no name, stands for none. When the table has others, the commit fails with
+	// ErrForeignWriter and nothing of the APPEND snapshot becomes visible.
+	Hashes map[string]map[int32]string
 }

@@ -21,6 +21,9 @@ var (
 	ErrTableExists = errors.New("table exists already")
 	// ErrNewerFormat: the table was written in a version of the format that this program does not know.
 	ErrNewerFormat = errors.New("table is of a newer format")
+	// ErrForeignWriter: somebody else assigns the buckets of a partition of a dynamic-bucket table. Keys may be in two of them
+	// if both go on.
+	ErrForeignWriter = errors.New("another writer assigns buckets of the same partition")
 	// ErrFenced: another instance with our commit user has committed.
 	ErrFenced = errors.New("another instance writes this table")
 )

@@ -226,6 +226,30 @@ type indexChanges struct {
 
 func (x *indexChanges) empty() bool { return len(x.entries) == 0 && len(x.drop) == 0 }
 
+func (x *indexChanges) have(kind string) bool {
+	return slices.ContainsFunc(x.entries, func(e IndexEntry) bool { return e.File.Type == kind })
+}
+
+// checkSelf refuses what readers could not use.
+func (x *indexChanges) checkSelf() error {
+	seen := map[string]bool{}
+	for i := range x.entries {
+		e := &x.entries[i]
+		switch {
+		case e.File.Name == "" || len(e.Partition) == 0:
+			return fmt.Errorf("an index file of bucket %d has no name or partition", e.Bucket)
+		case e.Kind == Delete:
+		case e.File.Type != IndexHash && e.File.Type != IndexDeletionVectors:
+			return fmt.Errorf("%s of bucket %d is an index of type %q, which is not written here", e.File.Name, e.Bucket, e.File.Type)
+		case seen[e.slot()]:
+			return fmt.Errorf("%w: bucket %d gets two %s index files", ErrConflict, e.Bucket, e.File.Type)
+		default:
+			seen[e.slot()] = true
+		}
+	}
+	return nil
+}
+
 // slot is what has one index file at a time.
 func (e *IndexEntry) slot() string {
 	return fmt.Sprintf("%s/%d/%s", e.Partition, e.Bucket, e.File.Type)
@@ -305,7 +329,9 @@ func (t *Table) createIndexFile(ctx context.Context, partition []byte, bucket in
 		return errors.Join(fmt.Errorf("writing %s: %w", path, err), w.Abort())
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		ctx, cancel := fs.CleanUp(ctx)
+		defer cancel()
+		return errors.Join(fmt.Errorf("writing %s: %w", path, err), t.fs.Remove(ctx, path))
 	}
 	f.Size = n
 	return nil

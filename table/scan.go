@@ -22,6 +22,18 @@ type Filter struct {
 	watch func(*entryHead)
 }
 
+// OfBuckets returns a filter of some buckets: the numbers by partition, whose key is the serialized BinaryRow.
+func OfBuckets(buckets map[string][]int32) Filter {
+	f := Filter{partitions: make(map[string]bool, len(buckets)), buckets: map[bucketKey]bool{}}
+	for p, ids := range buckets {
+		f.partitions[p] = true
+		for _, id := range ids {
+			f.buckets[bucketKey{p, id}] = true
+		}
+	}
+	return f
+}
+
 // wants reports whether the head of an entry passes. Levels are looked at by wantsFile.
 func (f *Filter) wants(h *entryHead) bool {
 	if f.Bucket != nil && *f.Bucket != h.bucket {
