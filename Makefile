@@ -2,7 +2,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help build demo test unit integration soak faults race lint vuln fuzz bench bench-flink golden docs clean
+.PHONY: help build demo test unit integration matrix soak faults race lint vuln fuzz bench bench-flink golden docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ unit: ## tests that need nothing but Go
 
 integration: build ## tests on real MySQL, MariaDB, Java Paimon and pypaimon
 	integration/run.sh
+
+SEEDS ?= 1
+matrix: build ## random histories of every kind of table, beside a model and Java; SEEDS=5 of each
+	PAIMON_GO_TEST_SEEDS=$(SEEDS) integration/run.sh -timeout 0 -run 'TestMatrix|TestEnginesFlushAsJavas'
 
 # make soak DURATION=30m SEED=2 FAULT_EVERY=10s WAREHOUSE=local|hdfs|ha|s3; also RATE= (transactions a second), KEYS=, TICK=, PATIENCE=, DIR=, KEEP=1, INSTANCE=1 for a run beside another.
 SOAK = SEED DURATION FAULT_EVERY WAREHOUSE RATE KEYS TICK PATIENCE DIR KEEP INSTANCE

@@ -43,17 +43,24 @@ func BenchmarkWrite(b *testing.B) {
 		partitions  int
 		files       string
 		shards      int
+		engine      string
+		keys        int64
 	}{
-		{"none/partitioned/shards=1", true, 1, "", 1},
-		{"none/partitioned/shards=2", true, 1, "", 2},
-		{"none/unpartitioned/shards=2", false, 1, "", 2},
-		{"none/mixed100/shards=2", true, 100, "", 2},
-		{"avro/partitioned/shards=2", true, 1, "avro", 2},
-		{"parquet/partitioned/shards=2", true, 1, "parquet", 2},
+		{"none/partitioned/shards=1", true, 1, "", 1, "deduplicate", 1 << 40},
+		{"none/partitioned/shards=2", true, 1, "", 2, "deduplicate", 1 << 40},
+		{"none/unpartitioned/shards=2", false, 1, "", 2, "deduplicate", 1 << 40},
+		{"none/mixed100/shards=2", true, 100, "", 2, "deduplicate", 1 << 40},
+		{"avro/partitioned/shards=2", true, 1, "avro", 2, "deduplicate", 1 << 40},
+		{"parquet/partitioned/shards=2", true, 1, "parquet", 2, "deduplicate", 1 << 40},
+		{"none/deduplicate few keys", true, 1, "", 1, "deduplicate", 100_000},
+		{"none/partial-update", true, 1, "", 1, "partial-update", 1 << 40},
+		{"none/partial-update few keys", true, 1, "", 1, "partial-update", 100_000},
+		{"none/aggregation", true, 1, "", 1, "aggregation", 1 << 40},
+		{"none/first-row", true, 1, "", 1, "first-row", 1 << 40},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			ctx := context.Background()
-			spec := table.Spec{Fields: guideFields(), PrimaryKeys: []string{"dt", "id"}, Options: table.Options{"bucket": "4", "write-only": "true", "write-buffer-size": "1 gb"}}
+			spec := table.Spec{Fields: guideFields(), PrimaryKeys: []string{"dt", "id"}, Options: table.Options{"bucket": "4", "write-only": "true", "write-buffer-size": "1 gb", "merge-engine": bc.engine}}
 			if bc.files != "" {
 				spec.Options["file.format"] = bc.files
 			}
@@ -78,7 +85,7 @@ func BenchmarkWrite(b *testing.B) {
 						data[k] = byte('a' + rng.IntN(16))
 					}
 					dt := fmt.Sprintf("2024-01-%02d", rng.IntN(bc.partitions))
-					appendRow(batches[i], row.Insert, rng.Int64N(1<<40), string(data), dt)
+					appendRow(batches[i], row.Insert, rng.Int64N(bc.keys), string(data), dt)
 				}
 			}
 			b.ReportAllocs()

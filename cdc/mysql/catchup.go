@@ -49,6 +49,9 @@ func (s *Source) nextOfLog(ctx context.Context) (*cdc.Event, error) {
 	})
 	if ev != nil {
 		ev.CatchUp, ev.CaughtUp = true, caughtUp
+		if at := s.stream.hand.first; ev.Rows != nil && s.catchUp.reached(&Position{ServerUUID: at.server, File: at.file, Pos: at.pos}, gtidSet{}) {
+			ev.CatchUp, caughtUp = false, true // all of it is behind
+		}
 	}
 	if caughtUp {
 		s.catchUp = nil

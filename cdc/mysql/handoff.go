@@ -30,6 +30,13 @@ type chunk struct {
 	changes   []table.SchemaChange
 	statement string
 	at        time.Time
+	first     logPlace // where the transaction of the first row begins
+}
+
+// logPlace is a place in a server's log.
+type logPlace struct {
+	server, file string
+	pos          uint64
 }
 
 func (c *chunk) reset() {
@@ -37,7 +44,7 @@ func (c *chunk) reset() {
 		c.batch = row.NewBatch(c.batch.Type)
 	}
 	c.batch.Reset()
-	c.boundary, c.whole, c.moved, c.changes, c.statement, c.at = false, 0, false, nil, "", time.Time{}
+	c.boundary, c.whole, c.moved, c.changes, c.statement, c.at, c.first = false, 0, false, nil, "", time.Time{}, logPlace{}
 }
 
 func (c *chunk) over(rows, bytes int) bool {
@@ -53,6 +60,7 @@ type handoff struct {
 	spare *chunk
 	err   error // no more chunks after what is in fill
 	given time.Time
+	first logPlace      // of what was given last
 	cut   bool          // what was given last ended inside a transaction
 	ready chan struct{} // a token: look again (for Next)
 	taken chan struct{} // a token: look again (for the reader)
@@ -142,7 +150,7 @@ func (h *handoff) next(ctx context.Context, makePos func() cdc.Position) (*cdc.E
 			h.fill, h.spare = h.spare, c
 			h.fill.reset()
 			h.fill.boundary = c.boundary
-			h.given, h.cut = time.Now(), !c.boundary
+			h.given, h.cut, h.first = time.Now(), !c.boundary, c.first
 			h.mu.Unlock()
 			signal(h.taken)
 			return ev, nil

@@ -58,6 +58,9 @@ func (s *stream) rows(e event) error {
 	if f.batch.N == from {
 		return nil
 	}
+	if from == 0 {
+		f.first = logPlace{s.uuid, s.file, s.txn.start}
+	}
 	s.src.count(w.dec, &w.n)
 	f.boundary = false
 	if re.Kind == row.UpdateAfter {
