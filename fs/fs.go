@@ -34,6 +34,13 @@ type FileSystem interface {
 	Replace(ctx context.Context, path string, data []byte) error
 }
 
+// FilesRemover is what a FileSystem is too that removes many files by few calls.
+type FilesRemover interface {
+	// RemoveFiles removes files, none of which may be a directory; a missing one is no error. It returns an error for each in its
+	// place, nil for those that are gone.
+	RemoveFiles(ctx context.Context, paths []string) []error
+}
+
 // Writer writes one file. Close makes the file durable and visible; Abort leaves nothing behind.
 type Writer interface {
 	io.Writer

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -37,6 +38,8 @@ type FS struct {
 	uploads chan struct{} // a token for each part on its way
 	parts   sync.Pool     // *[]byte of PartSize
 	cache   *cache
+
+	oneByOne atomic.Bool // the store does not remove many files at once
 
 	mu     sync.Mutex // guards checks
 	checks map[string]*check

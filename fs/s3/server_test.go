@@ -84,7 +84,7 @@ func TestServerTakesFilesOfManyParts(t *testing.T) {
 	require.Empty(t, left.Uploads)
 }
 
-func TestServerListsManyPages(t *testing.T) {
+func TestServerListsAndRemovesMany(t *testing.T) {
 	fsys, root := onServer(t)
 	const files = 1100
 	var wg sync.WaitGroup
@@ -100,6 +100,14 @@ func TestServerListsManyPages(t *testing.T) {
 	wg.Wait()
 	fstest.Write(t, fsys, fs.Join(root, "sub", "f"), nil)
 	require.Len(t, fstest.Names(t, fsys, root), files+1)
+
+	var paths []string
+	for i := range files {
+		paths = append(paths, fs.Join(root, fmt.Sprint("f", i)))
+	}
+	noErrors(t, fsys.RemoveFiles(t.Context(), append(paths, fs.Join(root, "missing"))))
+	require.Equal(t, []string{"sub"}, fstest.Names(t, fsys, root))
+	require.False(t, fsys.oneByOne.Load(), "the server removes many at once")
 }
 
 // proxied is the real server behind a proxy with faults.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -46,6 +47,9 @@ func (r *remover) all(ctx context.Context, files iter.Seq[removal]) error {
 		}
 		return nil
 	}
+	if b, ok := r.t.FS().(fs.FilesRemover); ok {
+		return r.inBatches(ctx, b, files)
+	}
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex // guards first and the report
@@ -82,6 +86,52 @@ func (r *remover) all(ctx context.Context, files iter.Seq[removal]) error {
 	}
 	close(queue)
 	wg.Wait()
+	if first == nil {
+		first = context.Cause(ctx)
+	}
+	return first
+}
+
+// batchSize is how many files are removed at once, where the storage can do that.
+const batchSize = 1000
+
+// inBatches removes files by few calls. The limit still counts files.
+func (r *remover) inBatches(ctx context.Context, b fs.FilesRemover, files iter.Seq[removal]) error {
+	var batch []removal
+	var first error
+	flush := func() bool {
+		paths := make([]string, len(batch))
+		for i, f := range batch {
+			paths[i] = f.path
+			if f.manifest != "" {
+				paths[i] = r.t.ForgetManifestFile(f.manifest)
+			}
+		}
+		for i, err := range b.RemoveFiles(ctx, paths) {
+			switch f := batch[i]; {
+			case err == nil:
+				r.done(f)
+			case f.tolerant && ctx.Err() == nil:
+				r.report.kept(fmt.Sprintf("removing %s: %v", paths[i], err))
+			case first == nil:
+				first = fmt.Errorf("removing %s: %w", paths[i], err)
+			}
+		}
+		batch = batch[:0]
+		return first == nil
+	}
+	for f := range files {
+		if err := r.limit.Wait(ctx); err != nil {
+			first = err
+			break
+		}
+		if batch = append(batch, f); len(batch) == batchSize && !flush() {
+			break
+		}
+	}
+	if first == nil && len(batch) > 0 {
+		flush()
+	}
 	if first == nil {
 		first = context.Cause(ctx)
 	}
