@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/paimon-go/paimon-go/format/avro"
 	"github.com/paimon-go/paimon-go/format/row"
-	"github.com/paimon-go/paimon-go/fs"
 )
 
 // checkManifest compares a manifest file with what its list says of it, and its entries with what readers rely on. It
@@ -188,64 +186,5 @@ func (c *checker) checkLive(s *Snapshot, live liveSet) {
 				b.File.Name, a.File.Level, a.Bucket, a.Partition)
 		}
 	}
-}
-
-// indexEntrySchema is what we read of an index manifest.
-const indexEntrySchema = `{"type":"record","name":"record","fields":[{"name":"_VERSION","type":"int"},{"name":"_KIND","type":"int"},` +
-	`{"name":"_PARTITION","type":"bytes"},{"name":"_BUCKET","type":"int"},{"name":"_INDEX_TYPE","type":"string"},` +
-	`{"name":"_FILE_NAME","type":"string"},{"name":"_FILE_SIZE","type":"long"},{"name":"_ROW_COUNT","type":"long"}]}`
-
-// checkIndexManifest tests that index files are there with their sizes.
-func (c *checker) checkIndexManifest(at, name string) {
-	if name == "" {
-		return
-	}
-	path := c.t.manifestPath(name)
-	c.used[path] = true
-	if c.manifestsSeen[name] {
-		return
-	}
-	c.manifestsSeen[name] = true
-	raw, err := c.t.readExact(c.ctx, path, -1)
-	if err != nil {
-		c.fail("index-manifest", at, err)
-		return
-	}
-	err = eachBlock(path, raw, indexEntrySchema, func(b plainBlock) error {
-		d := avro.NewDecoder(b.data)
-		for range b.count {
-			version, kind, partition, bucket := d.Int(), d.Int(), d.Bytes(), d.Int()
-			kindOfIndex, file, size := d.String(), d.String(), d.Long()
-			d.Long()
-			if d.Err() != nil || version != 1 || kind != 0 {
-				return corruptBlock(path, b.offset, d, "not an index entry of version 1")
-			}
-			if c.files {
-				c.checkIndexFile(path, kindOfIndex, file, size, partition, bucket)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		c.fail("index-manifest", path, err)
-	}
-}
-
-func (c *checker) checkIndexFile(at, kind, name string, size int64, partition []byte, bucket int32) {
-	paths := []string{fs.Join(c.t.path, "index", name)}
-	if dir, err := c.t.BucketPath(partition, bucket); err == nil {
-		paths = append(paths, fs.Join(dir, name)) // index-file-in-data-file-dir
-	}
-	for _, path := range paths {
-		n, err := c.size(path)
-		if err != nil {
-			continue
-		}
-		c.used[path] = true
-		if n != size {
-			c.errorf("index-size", path, "%d bytes, %s says %d", n, at, size)
-		}
-		return
-	}
-	c.errorf("file-missing", paths[0], "%s index of bucket %d in %s", kind, bucket, at)
+	c.checkLiveVectors(at, s, live)
 }
