@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/lsm"
+	"github.com/paimon-go/paimon-go/table"
 )
 
 // candidate is a compaction that a table would like to have done.
@@ -17,11 +18,15 @@ type candidate struct {
 	total  int32
 	levels *lsm.Levels
 	unit   lsm.Unit
-	rw     rewriter // writes with the schema that was the newest when the candidate was made
-	job    Job
-	need   float64   // runs over the trigger of the table: 1 is due
-	hot    bool      // written lately
-	since  time.Time // when the table first wanted it
+	// vectors is the index file with the bucket's deletion vectors that the levels go with, nameless when there is none; nil when
+	// the table has none at all.
+	vectors *table.IndexFile
+	t       *table.Table
+	rw      rewriter // writes with the schema that was the newest when the candidate was made
+	job     Job
+	need    float64   // runs over the trigger of the table: 1 is due
+	hot     bool      // written lately
+	since   time.Time // when the table first wanted it
 }
 
 // dispatcher hands candidates to workers. Tables offer what they want done; a worker takes what is most urgent of all. A

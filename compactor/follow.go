@@ -62,6 +62,8 @@ func (st *tableState) vanish() followed {
 	st.snapshot = nil
 	clear(st.buckets)
 	clear(st.parts)
+	clear(st.vectors)
+	st.indexManifest = ""
 	return followed{listed: had}
 }
 
@@ -80,6 +82,11 @@ func (st *tableState) followTo(ctx context.Context, t *table.Table, newer []*tab
 			d.add(&e)
 		}
 		n, err := st.apply(s, d)
+		if err == nil {
+			if err = st.followIndex(ctx, t, s); err != nil {
+				st.distrust() // the files are ahead of the index
+			}
+		}
 		if err != nil {
 			return f, err
 		}
@@ -127,6 +134,9 @@ func (st *tableState) listAt(ctx context.Context, t *table.Table, s *table.Snaps
 		}
 	}
 	if _, err := fresh.apply(s, d); err != nil {
+		return err
+	}
+	if err := fresh.followIndex(ctx, t, s); err != nil {
 		return err
 	}
 	for k, b := range fresh.buckets { // what isn't about files goes on

@@ -153,6 +153,11 @@ func (l *tableLoop) adopt(t *table.Table) error {
 	if err != nil {
 		return refused(err)
 	}
+	if on := o.Bool(table.KeyDeletionVectorsEnabled); on != l.vectors {
+		l.x.dispatch.forget(l)
+		l.dropWork() // jobs that are under way take rows for deleted, or don't
+		l.vectors, l.st = on, nil
+	}
 	if l.t != t || l.st == nil {
 		l.t = t
 		l.commit = t.NewCommit(l.x.user, &l.x.cfg.Listener.Commit)

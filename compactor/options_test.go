@@ -214,7 +214,7 @@ func TestPlanAndExplainSayWhatAndWhyAndDoNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.create("db.a", table.Options{"bucket": "1"})
-		w.create("db.refused", table.Options{"deletion-vectors.enabled": "true"})
+		w.create("db.refused", table.Options{"deletion-vectors.bitmap64": "true"})
 		w.write("db.a", "d1", 0, 40, 4, false)
 		_, err := w.service(compactor.Config{}, w.tables).Once(t.Context())
 		require.NoError(t, err)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/table/maintenance"
@@ -159,6 +161,7 @@ func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 		l.broken(b, err, was)
 		return
 	}
+	levels = levels.WithVectors(namesOf(l.st.vectors[b.key()].Vectors))
 	if id := b.newestSchema(); id > l.schema.ID {
 		l.broken(b, fmt.Errorf("%w: a file has schema %d, the newest is %d", table.ErrCorrupt, id, l.schema.ID), was)
 		return
@@ -215,9 +218,29 @@ func (l *tableLoop) candidate(b *bucket, levels *lsm.Levels, u lsm.Unit, now tim
 	trigger := max(l.t.Options().Int(table.KeyNumSortedRunCompactionTrigger), 1)
 	return &candidate{
 		loop: l, key: k, part: b.part, total: b.total, levels: levels, unit: u, rw: l.rw, job: job, since: since,
+		vectors: l.vectorsOf(k), t: l.t,
 		need: float64(job.Level0) / float64(trigger),
 		hot:  now.UnixMilli()-b.written < hotFor.Milliseconds(),
 	}
+}
+
+// namesOf are the files that have deletion vectors, which only a job reads.
+func namesOf(ranges []table.VectorRange) map[string]*roaring.Bitmap {
+	names := make(map[string]*roaring.Bitmap, len(ranges))
+	for i := range ranges {
+		names[ranges[i].File] = nil
+	}
+	return names
+}
+
+// vectorsOf returns the index file with a bucket's deletion vectors, nameless when there is none; nil when the table has none at
+// all.
+func (l *tableLoop) vectorsOf(k bucketKey) *table.IndexFile {
+	if !l.vectors {
+		return nil
+	}
+	f := l.st.vectors[k]
+	return &f
 }
 
 // publish makes the figures of the table known.

@@ -16,9 +16,9 @@ import (
 func TestATableIsRefusedWhileItIsCompacted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.create("db.a", table.Options{"deletion-vectors.modifiable": "true"})
+		w.create("db.a", nil)
 		set := func(value string) {
-			_, err := w.open("db.a").Alter(t.Context(), table.SchemaChange{Kind: table.SetOption, Key: "deletion-vectors.enabled", Value: value})
+			_, err := w.open("db.a").Alter(t.Context(), table.SchemaChange{Kind: table.SetOption, Key: "deletion-vectors.bitmap64", Value: value})
 			require.NoError(t, err)
 		}
 		w.write("db.a", "d1", 0, 40, 6, false)

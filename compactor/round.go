@@ -202,6 +202,9 @@ func (l *tableLoop) contradicts(f *finished) error {
 	if b == nil {
 		return gone(f.inc.Before[0].Name)
 	}
+	if v := f.c.vectors; v != nil && v.Name != l.st.vectors[f.c.key].Name {
+		return fmt.Errorf("%w: the bucket has other deletion vectors now", table.ErrConflict)
+	}
 	there := make(map[fileKey]int, len(b.files))
 	for i := range b.files {
 		there[keyOf(&b.files[i])] = i
@@ -215,6 +218,13 @@ func (l *tableLoop) contradicts(f *finished) error {
 	files := slices.Clone(f.inc.After)
 	for _, i := range there {
 		files = append(files, b.files[i])
+	}
+	for i := range f.inc.NewIndex {
+		for _, v := range f.inc.NewIndex[i].Vectors {
+			if !slices.ContainsFunc(files, func(d table.DataFile) bool { return d.Name == v.File }) {
+				return gone(v.File)
+			}
+		}
 	}
 	if _, err := lsm.NewLevels(files, l.schema, l.t.Options()); err != nil {
 		return fmt.Errorf("%w: %w", table.ErrConflict, err)

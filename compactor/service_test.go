@@ -209,7 +209,7 @@ func TestServiceLeavesOtherTablesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.create("db.a", nil)
-		w.create("db.refused", table.Options{"deletion-vectors.enabled": "true", "write-only": "true"})
+		w.create("db.refused", table.Options{"deletion-vectors.bitmap64": "true", "write-only": "true"})
 		w.write("db.a", "d1", 0, 30, 6, false)
 		s := w.service(compactor.Config{}, w.tables)
 		stop := running(t, s)

@@ -1,6 +1,7 @@
 package compactor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -27,6 +28,10 @@ type tableState struct {
 	buckets  map[bucketKey]*bucket
 	keep     func(partition []byte, bucket int32) bool // buckets of this process; nil: all
 	newPart  func(bytes []byte) (*partition, error)
+
+	// vectors are the index files with deletion vectors that the snapshot has, as its index manifest lists them.
+	vectors       map[bucketKey]table.IndexFile
+	indexManifest string
 }
 
 // partition is what the buckets of a partition share.
@@ -59,7 +64,26 @@ type bucket struct {
 }
 
 func newTableState() *tableState {
-	return &tableState{parts: map[string]*partition{}, buckets: map[bucketKey]*bucket{}}
+	return &tableState{parts: map[string]*partition{}, buckets: map[bucketKey]*bucket{}, vectors: map[bucketKey]table.IndexFile{}}
+}
+
+// followIndex reads the index manifest of a snapshot if it is another than before.
+func (st *tableState) followIndex(ctx context.Context, t *table.Table, s *table.Snapshot) error {
+	if s.IndexManifest == st.indexManifest || !t.Options().Bool(table.KeyDeletionVectorsEnabled) {
+		return nil
+	}
+	vectors := map[bucketKey]table.IndexFile{}
+	for e, err := range t.IndexEntries(ctx, s, table.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if e.File.Type != table.IndexDeletionVectors || st.keep != nil && !st.keep(e.Partition, e.Bucket) {
+			continue
+		}
+		vectors[bucketKey{string(e.Partition), e.Bucket}] = e.File
+	}
+	st.vectors, st.indexManifest = vectors, s.IndexManifest
+	return nil
 }
 
 // fileKey identifies a file of a bucket: an upgrade repeats the name at another level.
@@ -90,7 +114,7 @@ func (d deltas) add(e *table.Entry) {
 	}
 	if e.Kind == table.Add {
 		b.total = e.TotalBuckets
-		b.added = append(b.added, packed(&e.File))
+		b.added = append(b.added, e.File.Packed())
 		return
 	}
 	key := keyOf(&e.File)
@@ -219,33 +243,4 @@ func (b *bucket) newestSchema() int64 {
 		id = max(id, b.files[i].SchemaID)
 	}
 	return id
-}
-
-// packed copies a file's description out of the memory of its manifest, which it would keep alive, into two pieces.
-func packed(f *table.DataFile) table.DataFile {
-	c := *f
-	parts := []*[]byte{&c.MinKey, &c.MaxKey, &c.KeyStats.Min, &c.KeyStats.Max, &c.ValueStats.Min, &c.ValueStats.Max, &c.EmbeddedIndex}
-	n := 0
-	for _, p := range parts {
-		n += len(*p)
-	}
-	all := make([]byte, 0, n)
-	for _, p := range parts {
-		if *p == nil {
-			continue
-		}
-		from := len(all)
-		all = append(all, *p...)
-		*p = all[from:len(all):len(all)]
-	}
-	nulls := make([]int64, 0, len(c.KeyStats.NullCounts)+len(c.ValueStats.NullCounts))
-	for _, p := range []*[]int64{&c.KeyStats.NullCounts, &c.ValueStats.NullCounts} {
-		if *p == nil {
-			continue
-		}
-		from := len(nulls)
-		nulls = append(nulls, *p...)
-		*p = nulls[from:len(nulls):len(nulls)]
-	}
-	return c
 }

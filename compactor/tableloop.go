@@ -29,6 +29,7 @@ type tableLoop struct {
 	strategy *lsm.Strategy
 	rw       rewriter
 	schema   *table.Schema // of strategy and rw
+	vectors  bool          // the table has deletion vectors
 
 	pollAt    time.Time // of the next look
 	pollEvery time.Duration
@@ -204,7 +205,7 @@ func (l *tableLoop) collect() {
 			if b := l.st.buckets[f.c.key]; b != nil {
 				b.picked, b.changed, b.full = nil, false, true
 			}
-		case l.t == nil: // refused meanwhile
+		case l.t == nil, (f.c.vectors != nil) != l.vectors: // refused, or changed, meanwhile
 			f.remove(l.x.hard)
 			l.settle(f, false)
 		default:

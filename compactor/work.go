@@ -2,6 +2,7 @@ package compactor
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,11 @@ type finished struct {
 }
 
 func (f *finished) message() table.CommitMessage {
-	return table.CommitMessage{Partition: f.c.part.bytes, Bucket: f.c.key.bucket, TotalBuckets: f.c.total, Compact: f.inc}
+	m := table.CommitMessage{Partition: f.c.part.bytes, Bucket: f.c.key.bucket, TotalBuckets: f.c.total, Compact: f.inc}
+	if f.c.vectors != nil {
+		m.Vectors = &f.c.vectors.Name
+	}
+	return m
 }
 
 // remove deletes the files of a job that no snapshot refers to.
@@ -81,7 +86,12 @@ func (x *session) rewrite(c *candidate) *finished {
 	if f := x.cfg.Listener.JobStart; f != nil {
 		f(c.job)
 	}
-	inc, stats, err := c.rw.Rewrite(ctx, c.part.bytes, c.key.bucket, c.levels, c.unit)
+	var inc table.CompactIncrement
+	var stats lsm.RewriteStats
+	levels, err := c.withVectors(ctx)
+	if err == nil {
+		inc, stats, err = c.rw.Rewrite(ctx, c.part.bytes, c.key.bucket, levels, c.unit)
+	}
 	out := &finished{c: c, inc: inc, info: JobInfo{
 		Job: c.job, BytesRead: stats.BytesRead, BytesWritten: stats.BytesWritten, RowsRead: stats.RowsRead, RowsWritten: stats.RowsWritten,
 		ChangelogRows: stats.ChangelogRows, FilesWritten: stats.FilesWritten, Upgraded: stats.Upgraded, Duration: time.Since(a.start), Err: err,
@@ -90,6 +100,18 @@ func (x *session) rewrite(c *candidate) *finished {
 		f(out.info)
 	}
 	return out
+}
+
+// withVectors reads the deletion vectors of the bucket, which are in memory for the time of a job.
+func (c *candidate) withVectors(ctx context.Context) (*lsm.Levels, error) {
+	if c.vectors == nil || c.vectors.Name == "" {
+		return c.levels, nil
+	}
+	v, err := lsm.ReadVectors(ctx, c.t, c.part.bytes, c.key.bucket, []table.IndexFile{*c.vectors})
+	if err != nil {
+		return nil, fmt.Errorf("deletion vectors of bucket %d: %w", c.key.bucket, err)
+	}
+	return c.levels.WithVectors(v), nil
 }
 
 // cancelHopeless cancels the jobs that will hardly end within d, as far as they have come.

@@ -195,7 +195,7 @@ func TestBytesDoNotPartitionWhatIsWritten(t *testing.T) {
 func TestCreateAllowsWhatOnlyWritersRefuse(t *testing.T) {
 	for _, o := range []Options{
 		{"bucket": "-1"}, {"bucket": "-2"},
-		{"bucket": "1", "deletion-vectors.enabled": "true"}, {"bucket": "1", "file.format": "orc"},
+		{"bucket": "1", "file.format": "orc"},
 	} {
 		fsys := mem.New()
 		spec := smallSpec(t)

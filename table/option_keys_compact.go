@@ -4,7 +4,7 @@ package table
 var (
 	KeyNumSortedRunCompactionTrigger = define(Int, "num-sorted-run.compaction-trigger", "5", "Sorted runs of a bucket from which on it is compacted.").atLeast(1)
 	KeyNumSortedRunStopTrigger       = define(Int, "num-sorted-run.stop-trigger", "",
-		"Sorted runs from which on a compacting writer waits; the compaction trigger plus 3 when not set.").stored()
+		"Sorted runs from which on a compacting writer waits; the compaction trigger plus 3 when not set.")
 	KeyNumLevels                             = define(Int, "num-levels", "", "Levels of the merge tree; the compaction trigger plus 1 when not set.").atLeast(2)
 	KeyCompactionMaxSizeAmplificationPercent = define(Int, "compaction.max-size-amplification-percent", "200", "Share of newer data over the last level that starts a full compaction.")
 	KeyCompactionSizeRatio                   = define(Int, "compaction.size-ratio", "1", "Percentage by which runs may differ and still be merged together.")
@@ -19,8 +19,8 @@ var (
 	KeyCompactionOffpeakRatio                = define(Int, "compaction.offpeak-ratio", "0", "Percentage added to compaction.size-ratio in it.")
 	KeyCompactionSkipExpiredPartitions       = define(Bool, "compaction.skip-expired-partitions", "false", "Compaction leaves expired partitions alone.").since("2.0")
 	KeyFullCompactionDeltaCommits            = define(Int, "full-compaction.delta-commits", "", "Commits between full compactions.")
+	KeyCommitForceCompact                    = define(Bool, "commit.force-compact", "false", "A compacting writer waits for its compaction before each commit.")
 
-	_ = define(Bool, "commit.force-compact", "false", "A compacting writer waits for its compaction before each commit.").stored()
 	_ = define(Bool, "overwrite-upgrade", "true", "INSERT OVERWRITE may put files into the last level.").stored()
 	_ = define(Int, "compaction.min.file-num", "5", "Small files of an append table from which on they are merged.").stored()
 	_ = define(Double, "compaction.delete-ratio-threshold", "0.2", "Share of deleted rows that makes a file of an append table be rewritten.").stored()
@@ -35,7 +35,7 @@ var (
 	KeyChangelogProducerRowDeduplicateIgnoreFields = define(String, "changelog-producer.row-deduplicate-ignore-fields", "", "Columns that don't count as a change there.")
 
 	KeyForceLookup              = define(Bool, "force-lookup", "false", "Compaction looks up old rows in any case.").immutable()
-	_                           = define(Bool, "lookup-wait", "true", "Commits wait for lookup compaction.").alias("changelog-producer.lookup-wait").stored()
+	KeyLookupWait               = define(Bool, "lookup-wait", "true", "Commits of a compacting writer wait for lookup compaction.").alias("changelog-producer.lookup-wait")
 	KeyLookupCompact            = define(String, "lookup-compact", "radical", "How eagerly lookup compaction runs.").oneOf("radical", "gentle")
 	KeyLookupCompactMaxInterval = define(Int, "lookup-compact.max-interval", "", "Commits between gentle lookup compactions.")
 	_                           = define(Duration, "lookup.cache-file-retention", "1 h", "Idle life of local lookup files.").stored()
@@ -57,14 +57,14 @@ var (
 
 // Deletion vectors.
 var (
-	KeyDeletionVectorsEnabled = define(Bool, "deletion-vectors.enabled", "false", "Deleted rows are marked beside the files instead of merged away.").
-					refused("deletion vectors are not supported, rows of a writer would stay invisible until Java compacts")
+	KeyDeletionVectorsEnabled = define(Bool, "deletion-vectors.enabled", "false", "Deleted rows are marked beside the files instead of merged away; rows become visible by compaction.")
 
 	KeyDeletionVectorsModifiable = define(Bool, "deletion-vectors.modifiable", "false", "deletion-vectors.enabled may be changed on a table with data.").stored()
 	_                            = define(Size, "deletion-vector.index-file.target-size", "2 mb", "Size of index files of append tables.").stored()
-	_                            = define(Bool, "deletion-vectors.bitmap64", "false", "Bitmaps of 64-bit positions.").stored()
-	_                            = define(Bool, "deletion-vectors.merge-on-read", "false", "Batch reads merge level 0.").since("2.0").stored()
-	_                            = define(Bool, "visibility-callback.enabled", "false", "Batch commits wait until their files are visible.").stored()
-	_                            = define(Duration, "visibility-callback.timeout", "30 min", "Longest such wait.").stored()
-	_                            = define(Duration, "visibility-callback.check-interval", "10 s", "Pause between looks.").stored()
+	_                            = define(Bool, "deletion-vectors.bitmap64", "false", "Bitmaps of 64-bit positions.").
+					compactors("compaction writes those of 32-bit positions only; leave it false", func(v string) bool { return v != "true" }).stored()
+	_ = define(Bool, "deletion-vectors.merge-on-read", "false", "Batch reads merge level 0.").since("2.0").stored()
+	_ = define(Bool, "visibility-callback.enabled", "false", "Batch commits wait until their files are visible.").stored()
+	_ = define(Duration, "visibility-callback.timeout", "30 min", "Longest such wait.").stored()
+	_ = define(Duration, "visibility-callback.check-interval", "10 s", "Pause between looks.").stored()
 )
