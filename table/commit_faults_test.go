@@ -48,6 +48,13 @@ var jobCommits = []CommitMessage{
 	appendOf("y", 1, testFile("d", 0, 0, 9)),
 }
 
+func init() {
+	jobCommits[0].Data.NewIndex = []IndexFile{hashFile("h1")}
+	jobCommits[1].Data.NewIndex = []IndexFile{hashFile("h2")}
+	jobCommits[2].Compact.NewIndex = []IndexFile{vectorFile("v", "c")}
+	jobCommits[3].Data.NewIndex = []IndexFile{hashFile("h3")}
+}
+
 // TestEveryCallOfCommitsMeetsEveryFault lets each call fail in every way, alone or with all that follow it, then takes what a crash
 // may leave, and goes on as another process: each commit is made once.
 func TestEveryCallOfCommitsMeetsEveryFault(t *testing.T) {
@@ -79,6 +86,9 @@ func commitsMeetEveryFault(t *testing.T) {
 					tab, err := Open(ctx, after, testPath, nil)
 					require.NoError(t, err)
 					require.Equal(t, []string{"x/0/c@5", "y/1/d@0"}, liveFiles(t, tab, Filter{}), what)
+					latest, err := tab.Latest(ctx)
+					require.NoError(t, err)
+					require.Equal(t, []string{"x/0/DELETION_VECTORS/v", "x/0/HASH/h2", "y/1/HASH/h3"}, indexesOf(t, tab, latest), what)
 					id := int64(0)
 					for s, err := range tab.Snapshots(ctx) {
 						require.NoError(t, err)

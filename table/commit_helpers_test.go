@@ -107,6 +107,7 @@ func requireNoOrphans(t testing.TB, tab *Table) {
 	used := map[string]bool{}
 	for s, err := range tab.Snapshots(t.Context()) {
 		require.NoError(t, err)
+		used[s.IndexManifest] = true
 		lists := []string{s.BaseManifestList, s.DeltaManifestList}
 		if s.ChangelogManifestList != "" {
 			lists = append(lists, s.ChangelogManifestList)

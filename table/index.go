@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -280,6 +281,9 @@ func (w *metaWriter) changeIndexes(ctx context.Context, name string, x *indexCha
 	if len(old) == before && len(replaced) == 0 {
 		return name, nil
 	}
+	if err := w.t.knowsIndexFields(ctx, name); err != nil {
+		return "", err
+	}
 	var file bytes.Buffer
 	out, err := avro.NewBlockWriter(&file, indexManifestSchema, w.codec, w.level)
 	if err != nil {
@@ -302,6 +306,36 @@ func (w *metaWriter) changeIndexes(ctx context.Context, name string, x *indexCha
 	}
 	name = w.names.nextIndex()
 	return name, w.write(ctx, name, file.Bytes())
+}
+
+// knowsIndexFields refuses to write an index manifest anew that has fields of which this program knows nothing: they would be lost.
+func (t *Table) knowsIndexFields(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	path := t.manifestPath(name)
+	raw, err := t.readExact(ctx, path, -1)
+	if err != nil {
+		return err
+	}
+	in, err := avro.NewBlockReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		return fmt.Errorf("reading %s: %w: %w", path, ErrCorrupt, err)
+	}
+	var theirs, ours struct {
+		Fields []struct {
+			Name string `json:"name"`
+		} `json:"fields"`
+	}
+	if err := errors.Join(json.Unmarshal([]byte(in.Schema()), &theirs), json.Unmarshal([]byte(indexManifestSchema), &ours)); err != nil {
+		return fmt.Errorf("reading %s: %w: %w", path, ErrCorrupt, err)
+	}
+	for _, f := range theirs.Fields {
+		if !slices.Contains(ours.Fields, f) {
+			return fmt.Errorf("%s: %w: field %s of index entries", path, ErrNewerFormat, f.Name)
+		}
+	}
+	return nil
 }
 
 // readIndexFile reads an index file whole.

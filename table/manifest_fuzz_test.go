@@ -2,7 +2,9 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,4 +154,48 @@ func TestDamageIsNamedWithPathAndOffset(t *testing.T) {
 			require.ErrorContains(t, err, "/t/manifest/m")
 		}
 	}
+}
+
+func FuzzIndexEntries(f *testing.F) {
+	v := vectorFile("v", "a", "b")
+	path := "x"
+	v.ExternalPath, v.Vectors[1].Cardinality = &path, nil
+	f.Add(appendIndexEntry(nil, &IndexEntry{Partition: binaryRow("p"), File: hashFile("h")}))
+	f.Add(appendIndexEntry(nil, &IndexEntry{Partition: binaryRow("p"), File: v}))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d := avro.NewDecoder(raw)
+		e, ok := decodeIndexEntry(d)
+		if !ok || d.Err() != nil || e.File.Type != IndexHash && e.File.Type != IndexDeletionVectors {
+			return
+		}
+		again, ok := decodeIndexEntry(avro.NewDecoder(appendIndexEntry(nil, &e)))
+		if e.File.Type == IndexHash {
+			again.File.Vectors = e.File.Vectors
+		}
+		require.True(t, ok)
+		require.Equal(t, e, again)
+	})
+}
+
+// Whatever a file of deletion vectors has, it is read or refused.
+func FuzzVectors(f *testing.F) {
+	f.Add(unhex(f, javaVector), 24)
+	f.Add(unhex(f, javaVector64), 44)
+	f.Fuzz(func(t *testing.T, raw []byte, length int) {
+		// The checksum is made right, as no fuzzer would.
+		if len(raw) > 12 {
+			if size := int(int32(binary.BigEndian.Uint32(raw[1:]))); size > 0 && size <= len(raw)-9 {
+				binary.BigEndian.PutUint32(raw[5+size:], crc32.ChecksumIEEE(raw[5:5+size]))
+			}
+		}
+		b, err := vectorAt(raw, 1, length)
+		if err != nil {
+			return
+		}
+		file, n, err := appendVector([]byte{vectorVersion}, b)
+		require.NoError(t, err)
+		again, err := vectorAt(file, 1, n)
+		require.NoError(t, err)
+		require.True(t, b.Equals(again))
+	})
 }

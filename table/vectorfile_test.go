@@ -15,7 +15,7 @@ const (
 	javaVector64 = "01 00000024 d1d33964 0100000000000000 00000000 3a300000 01000000 0000 0100 10000000 0700 0900 b7b020ff"
 )
 
-func unhex(t *testing.T, s string) []byte {
+func unhex(t testing.TB, s string) []byte {
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
 	require.NoError(t, err)
 	return b
