@@ -21,6 +21,7 @@ func future() *time.Time { return ptr(time.Now().Add(time.Hour)) }
 
 var variants = map[string]table.Options{
 	"plain":                {},
+	"indexes beside data":  {"index-file-in-data-file-dir": "true"},
 	"changelog":            {"changelog-producer": "input"},
 	"clean":                {"snapshot.clean-empty-directories": "true", "file-operation.thread-num": "3"},
 	"kept changelog":       {"changelog-producer": "input", "changelog.num-retained.min": "12", "changelog.num-retained.max": "2147483647"},
@@ -34,6 +35,7 @@ func TestNothingThatIsNeededIsRemoved(t *testing.T) {
 	names := slices.Sorted(maps.Keys(variants))
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.Uint64().Draw(t, "seed"), variants[rapid.SampledFrom(names).Draw(t, "variant")])
+		w.indexes = rapid.Bool().Draw(t, "indexes")
 		for range 32 {
 			w.step(rapid.IntRange(0, 21).Draw(t, "step"))
 		}
@@ -85,6 +87,7 @@ func TestExpiryLeavesNothingBehind(t *testing.T) {
 	for name, options := range variants {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 5, options)
+			w.indexes = true
 			for range 12 {
 				w.append()
 				w.compact()

@@ -34,6 +34,8 @@ type world struct {
 	rng    *rand.Rand
 	id     int64
 	files  int
+
+	indexes bool // buckets have index files
 }
 
 // tb is what both testing and rapid have.
@@ -102,6 +104,18 @@ func (w *world) file(p string, bucket int32, prefix string, level int) table.Dat
 	return f
 }
 
+// index makes an index file of a bucket.
+func (w *world) index(p string, bucket int32, kind string) (f table.IndexFile) {
+	var err error
+	if kind == table.IndexHash {
+		f, err = w.table.CreateHashes(w.ctx, partition(p), bucket, strings.NewReader("keys"))
+	} else {
+		f, err = w.table.CreateVectors(w.ctx, partition(p), bucket, nil)
+	}
+	require.NoError(w.t, err)
+	return f
+}
+
 func (w *world) write(path, content string) {
 	require.NoError(w.t, w.fs.Replace(w.ctx, path, []byte(content)))
 }
@@ -127,6 +141,9 @@ func (w *world) append() {
 	m := table.CommitMessage{Partition: partition(p), Bucket: b, TotalBuckets: 2}
 	for range 1 + w.rng.IntN(2) {
 		m.Data.New = append(m.Data.New, w.file(p, b, "data", 0))
+	}
+	if w.indexes && w.files%2 == 0 {
+		m.Data.NewIndex = []table.IndexFile{w.index(p, b, table.IndexHash)}
 	}
 	if makesChangelogs(w.table.Options()) {
 		m.Data.Changelog = append(m.Data.Changelog, w.file(p, b, "changelog", 0))
@@ -161,6 +178,9 @@ func (w *world) compact() {
 		m.Compact.After = append(m.Compact.After, lifted)
 	}
 	m.Compact.After = append(m.Compact.After, w.file(p, b, "data", 5))
+	if w.indexes && w.files%2 == 0 {
+		m.Compact.NewIndex = []table.IndexFile{w.index(p, b, table.IndexDeletionVectors)}
+	}
 	w.do(m)
 }
 
@@ -278,6 +298,15 @@ func (w *world) needsOf(n needs, r *table.Reference) {
 		require.NoError(w.t, err, "%s", r)
 		w.needsFile(n, r, &e)
 	}
+	if s.IndexManifest != "" {
+		n[w.table.ManifestPath(s.IndexManifest)] = r.String()
+	}
+	for e, err := range w.table.IndexEntries(w.ctx, s, table.Filter{}) {
+		require.NoError(w.t, err, "%s", r)
+		path, err := w.table.IndexFilePath(e.Partition, e.Bucket, &e.File)
+		require.NoError(w.t, err)
+		n[path] = r.String()
+	}
 }
 
 func (w *world) needsFile(n needs, r *table.Reference, e *table.Entry) {
@@ -311,6 +340,13 @@ func (w *world) named() map[string]bool {
 		refs, err := w.table.References(w.ctx, b)
 		require.NoError(w.t, err)
 		for _, r := range refs {
+			if r.Snapshot.IndexManifest != "" {
+				names[r.Snapshot.IndexManifest] = true
+				entries, _ := w.table.IndexFiles(w.ctx, r.Snapshot.IndexManifest)
+				for i := range entries {
+					names[entries[i].File.Name] = true
+				}
+			}
 			for _, l := range append(dataLists(r.Snapshot), changelogList(r.Snapshot)...) {
 				names[l.name] = true
 				manifests, _ := w.table.ReadManifestList(w.ctx, l.name, l.size)
