@@ -5,7 +5,7 @@ import "strconv"
 // Table, buckets and paths.
 var (
 	KeyBucket = define(Int, "bucket", "-1", "Number of buckets of a partition; -1 dynamic, -2 postponed.").
-			only("writers need a number above 0", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n > 0 }).
+			only("writers need a number above 0, or -1", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && (n > 0 || n == -1) }).
 			compactors("postponed buckets are not compacted here", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && (n > 0 || n == -1) })
 	KeyBucketKey = define(String, "bucket-key", "",
 		"Columns that are hashed to a bucket, separated by commas; the primary key without the partition keys when not set.").immutable()
@@ -57,10 +57,11 @@ var (
 
 // Dynamic and postponed buckets: without meaning while writers need fixed buckets.
 var (
-	_ = define(Long, "dynamic-bucket.target-row-num", "2000000", "Rows of a dynamic bucket.").stored()
-	_ = define(Int, "dynamic-bucket.initial-buckets", "", "Buckets that a partition starts with.").stored()
-	_ = define(Int, "dynamic-bucket.max-buckets", "-1", "Most buckets of a partition, -1 for no bound.").stored()
-	_ = define(Int, "dynamic-bucket.assigner-parallelism", "", "Tasks that assign buckets.").stored()
+	KeyDynamicBucketTargetRowNum        = define(Long, "dynamic-bucket.target-row-num", "2000000", "Keys that a dynamic bucket takes before another one is begun.")
+	KeyDynamicBucketInitialBuckets      = define(Int, "dynamic-bucket.initial-buckets", "", "Assigners that share a partition, and so the buckets that it begins with; all of them when not set.")
+	KeyDynamicBucketMaxBuckets          = define(Int, "dynamic-bucket.max-buckets", "-1", "Most buckets of a partition, which take more keys then; -1 for no bound.")
+	KeyDynamicBucketAssignerParallelism = define(Int, "dynamic-bucket.assigner-parallelism", "",
+		"Tasks of Paimon that assign buckets, each of its own; here they are counted only, as one process does it. The parallelism of the sink when not set.")
 	_ = define(Duration, "cross-partition-upsert.index-ttl", "", "Age limit of the index of keys over partitions.").stored()
 	_ = define(Int, "cross-partition-upsert.bootstrap-parallelism", "10", "Threads that load that index.").stored()
 	_ = define(Size, "local-kv-db.block-size", "4 kb", "Block size of the local index store.").since("2.0").stored()

@@ -45,7 +45,7 @@ func (w *Writer) commit(c *checkpoint) {
 		if f := w.cfg.Listener.CommitStart; f != nil {
 			f(info)
 		}
-		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages}
+		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages, Hashes: w.dynamic.base(messages)}
 		if f := w.cfg.BeforeCommit; f != nil {
 			f(w.ctx, &x)
 		}
@@ -53,6 +53,7 @@ func (w *Writer) commit(c *checkpoint) {
 		switch {
 		case err == nil:
 			w.parts.committed(info.Snapshot.ID)
+			w.dynamic.committed(c.epoch.number, messages)
 			w.counters.commits.Add(1)
 			w.counters.lastCommit.Store(time.Now().UnixNano())
 		case provablyUncommitted(err):

@@ -115,6 +115,9 @@ func (j *program) requireState(t *testing.T, fsys fs.FileSystem, orphans bool) {
 	}
 	require.GreaterOrEqual(t, at, j.acked)
 	require.Equal(t, j.states[at], contents(t, tbl))
+	if tbl.Options().Int(table.KeyBucket) == dynamicBucket {
+		requireIndexed(t, tbl)
+	}
 	for p := range tbl.Check(ctx, nil, true, lsm.CheckFile) {
 		require.True(t, orphans && p.Severity != table.SeverityError, "%s", p)
 	}
@@ -150,6 +153,7 @@ var jobTables = map[string]table.Options{
 	" changelog":        {"changelog-producer": "input"},
 	" merged changelog": {"changelog-producer": "input", "precommit-compact": "true"},
 	" spill":            {"write-buffer-size": "48 kb", "page-size": "4 kb", "spill-compression": "none"},
+	" dynamic buckets":  {"bucket": "-1", "dynamic-bucket.target-row-num": "4"},
 	" early flush":      {"write-buffer-size": "48 kb", "page-size": "4 kb", "write-buffer-spillable": "false"},
 }
 

@@ -18,6 +18,7 @@ import (
 type Pending struct {
 	w       *Writer
 	id      int64
+	number  int64 // of the barrier
 	start   time.Time
 	before  []*Pending    // epochs that Flush and Alter ended, which are part of this one's commit
 	pending atomic.Int64  // shards that have not met the barrier, and flushes under way

@@ -67,8 +67,8 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		return nil, err
 	}
 	n := o.Int(table.KeyBucket)
-	if n < 1 {
-		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets can be written", table.ErrOption, n)
+	if n < 1 && (n != dynamicBucket || s.CrossPartition()) {
+		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets, or dynamic ones and the partition keys in the primary key, can be written", table.ErrOption, n)
 	}
 	merge, err := lsm.NewMergeFunc(s, o)
 	if err != nil {
@@ -103,8 +103,10 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 	for _, c := range g.buckets {
 		types = append(types, &g.typ.Fields[c].Type)
 	}
-	if g.bucketOf, err = row.NewBucketFunc(o.Get(table.KeyBucketFunctionType), types, n); err != nil {
-		return nil, fmt.Errorf("%w: bucket-function.type: %w", table.ErrOption, err)
+	if n > 0 {
+		if g.bucketOf, err = row.NewBucketFunc(o.Get(table.KeyBucketFunctionType), types, n); err != nil {
+			return nil, fmt.Errorf("%w: bucket-function.type: %w", table.ErrOption, err)
+		}
 	}
 	if g.defaults, err = defaultsOf(g.typ); err != nil {
 		return nil, err

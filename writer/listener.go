@@ -86,6 +86,9 @@ type Stats struct {
 	PoolDepth    int64         // jobs that wait for a worker
 	Buckets      int64         // buckets in memory
 	LastCommit   time.Time     // zero before the first
+
+	// Of dynamic buckets: partitions whose keys are at hand, these keys, and the memory they take on the heap and in mapped files.
+	IndexPartitions, IndexKeys, IndexHeap, IndexMapped int64
 }
 
 // counters are the sources of Stats.
@@ -111,6 +114,9 @@ func (w *Writer) Stats() Stats {
 	}
 	if w.spill != nil {
 		s.SpilledBytes = w.spill.Used()
+	}
+	if d := w.dynamic; d != nil {
+		s.IndexPartitions, s.IndexKeys, s.IndexHeap, s.IndexMapped = d.held.Load(), d.keys.Load(), d.store.Heap(), d.store.Mapped()
 	}
 	if n := c.lastCommit.Load(); n != 0 {
 		s.LastCommit = time.Unix(0, n)

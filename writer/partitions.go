@@ -22,6 +22,7 @@ type partition struct {
 	next    []int64   // next sequence number of each bucket; grows where the number of buckets is not fixed
 	total   int32     // buckets that its files say it has, when that is not the table's number; 0: it is
 	buckets []*bucket // those in memory; nil: none
+	keyed   *keyed    // of dynamic buckets: where its keys are; nil: not loaded
 	live    int
 }
 

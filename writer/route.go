@@ -144,7 +144,11 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 	r.mark++
 	r.found, r.counts, r.slots = r.found[:0], r.counts[:0], r.slots[:0]
 	r.cols = columns(r.cols, b, g.buckets)
-	r.buckets = g.bucketOf.Buckets(r.buckets[:0], r.cols, 0, b.N)
+	if w.dynamic != nil {
+		r.buckets = row.AppendHashes(r.buckets[:0], r.cols, 0, b.N)
+	} else {
+		r.buckets = g.bucketOf.Buckets(r.buckets[:0], r.cols, 0, b.N)
+	}
 	r.cols = columns(r.cols, b, g.partitions)
 	r.findSame(b.N)
 	var part *partition
@@ -161,6 +165,12 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 			part = w.parts.get(r.key)
 		}
 		id := r.buckets[i]
+		if w.dynamic != nil {
+			var err error
+			if id, err = w.dynamic.assign(ctx, w, part, id); err != nil {
+				return err
+			}
+		}
 		var bk *bucket
 		if int(id) < len(part.buckets) {
 			bk = part.buckets[id]
@@ -304,4 +314,7 @@ func (w *Writer) removeFiles(partition []byte, bucket int32, inc table.DataIncre
 	}
 	remove(w.table.FS(), inc.New)
 	remove(w.changelogs(), inc.Changelog)
+	for i := range inc.NewIndex {
+		_ = w.table.RemoveIndex(ctx, partition, bucket, &inc.NewIndex[i])
+	}
 }

@@ -50,6 +50,7 @@ type Writer struct {
 	gen     *generation
 	okType  *row.Type // type of a batch that was found fit
 	parts   *partitions
+	dynamic *dynamic // nil: the number of buckets is fixed
 	router  router
 	epoch   int64     // number of barriers so far
 	touched []*bucket // with rows in this epoch
@@ -115,6 +116,9 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 	}
 	var err error
 	if w.spill, err = newSpillStore(o, &cfg, gen.pack); err != nil {
+		return nil, err
+	}
+	if w.dynamic, err = newDynamic(ctx, t, &cfg, gen, shards, w.budget); err != nil {
 		return nil, err
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -217,24 +221,38 @@ func (w *Writer) Barrier(ctx context.Context, id int64) (*Pending, error) {
 	if err := w.usable(); err != nil {
 		return nil, err
 	}
-	e, err := w.barrier(ctx, id)
+	if w.dynamic != nil {
+		return nil, fmt.Errorf("%w: a table with dynamic buckets is committed by Checkpoint", table.ErrOption)
+	}
+	e, err := w.barrier(ctx, id, true)
 	if err == nil {
 		e.before, w.carry, w.rows = w.carry, nil, 0
 	}
 	return e, err
 }
 
-// barrier sends a barrier to the shards. mu is held.
-func (w *Writer) barrier(ctx context.Context, id int64) (*Pending, error) {
-	e := &Pending{w: w, id: id, start: time.Now(), done: make(chan struct{})}
-	e.pending.Store(int64(len(w.shards)))
+// barrier sends a barrier to the shards. last says that a commit comes next. mu is held.
+func (w *Writer) barrier(ctx context.Context, id int64, last bool) (*Pending, error) {
+	e := &Pending{w: w, id: id, number: w.epoch, start: time.Now(), done: make(chan struct{})}
+	var hashes []job
+	if last {
+		var err error
+		if hashes, err = w.dynamic.seal(w, e); err != nil {
+			return nil, err
+		}
+	}
+	e.pending.Store(int64(len(w.shards) + len(hashes)))
 	for _, s := range w.shards {
 		if err := w.post(ctx, s, message{epoch: e}); err != nil {
 			return nil, err
 		}
 	}
+	for _, j := range hashes {
+		w.submit(j)
+	}
 	w.epoch++
 	w.parts.fresh = false
+	w.dynamic.dropIdle(w.epoch)
 	w.dropIdle()
 	return e, nil
 }
@@ -273,7 +291,7 @@ func (w *Writer) Checkpoint(ctx context.Context, id int64, properties map[string
 			return err
 		}
 	}
-	e, err := w.barrier(ctx, id)
+	e, err := w.barrier(ctx, id, true)
 	if err != nil {
 		<-w.slots
 		return err
@@ -294,7 +312,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 	if w.rows == 0 {
 		return nil
 	}
-	e, err := w.barrier(ctx, 0)
+	e, err := w.barrier(ctx, 0, false)
 	if err != nil {
 		return err
 	}
@@ -355,7 +373,7 @@ func (w *Writer) Alter(ctx context.Context, changes ...table.SchemaChange) error
 		return err
 	}
 	if w.rows > 0 {
-		e, err := w.barrier(ctx, 0)
+		e, err := w.barrier(ctx, 0, false)
 		if err != nil {
 			return err
 		}
@@ -403,6 +421,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.cancel(errClosed) // spills of rows that nobody wants
 	w.running.Wait()
 	w.jobs.Wait()
+	w.dynamic.close()
 	if w.ownPool {
 		w.pool.Close()
 	}

@@ -24,8 +24,11 @@ type Settings struct {
 	Max int
 }
 
-// ErrTooMany is wrapped when a partition has as many buckets as Paimon can count.
-var ErrTooMany = errors.New("too many buckets")
+// ErrTooMany is wrapped when a partition has as many buckets as Paimon can count, ErrNotRead when an index file can't be read.
+var (
+	ErrTooMany = errors.New("too many buckets")
+	ErrNotRead = errors.New("reading the index of keys")
+)
 
 const paimonBuckets = math.MaxInt16
 
@@ -75,6 +78,7 @@ type bucket struct {
 	listed  bool // list is whole
 	changed bool
 	hashes  int64 // that it has
+	full    *File // where the list is when it is not here
 	list    list
 }
 
@@ -133,7 +137,9 @@ func (p *Partition) load(ctx context.Context, f *File) error {
 		return fmt.Errorf("an index file of bucket %d", f.Bucket)
 	}
 	b := p.add(f.Bucket)
-	b.listed = f.Rows < p.x.target
+	if b.listed = f.Rows < p.x.target; !b.listed && p.x.bound {
+		b.full = f
+	}
 	err := each(ctx, f, func(hash int32) error {
 		b.hashes++
 		if b.listed {
@@ -228,9 +234,8 @@ func magnitude(v int32) int32 {
 	return v
 }
 
-// Assign returns the bucket of a key. An error of local disk leaves the partition useless; reread opens the index file of a
-// bucket that was full when the partition was loaded, which only happens where Max is set.
-func (p *Partition) Assign(ctx context.Context, hash int32, reread func(bucket int32) (File, error)) (int32, error) {
+// Assign returns the bucket of a key. After an error the partition is as it was if that wraps ErrTooMany or ErrNotRead, and else useless.
+func (p *Partition) Assign(ctx context.Context, hash int32) (int32, error) {
 	x := p.x
 	assigner := (p.start + magnitude(hash%x.share)) % x.assign
 	id, slot, ok := p.table.find(hash)
@@ -247,7 +252,7 @@ func (p *Partition) Assign(ctx context.Context, hash int32, reread func(bucket i
 		b.listed = true
 	}
 	if !b.listed {
-		if err := p.readList(ctx, id, reread); err != nil {
+		if err := p.readList(ctx, id); err != nil {
 			return 0, err
 		}
 		b = &p.buckets[id]
@@ -296,22 +301,18 @@ func (p *Partition) choose(assigner int32) (int32, error) {
 	return g.all[rand.IntN(len(g.all))], nil
 }
 
-// readList reads the list of a bucket that was full when it was loaded.
-func (p *Partition) readList(ctx context.Context, id int32, reread func(bucket int32) (File, error)) error {
-	f, err := reread(id)
-	if err != nil {
-		return err
-	}
+// readList reads the list of a bucket that was full when it was loaded, which gets a key only where Max is set.
+func (p *Partition) readList(ctx context.Context, id int32) error {
 	b := &p.buckets[id]
-	err = each(ctx, &f, func(hash int32) error { return b.list.append(p.x.store, hash) })
+	err := each(ctx, b.full, func(hash int32) error { return b.list.append(p.x.store, hash) })
 	if err == nil && b.list.n != b.hashes {
 		err = fmt.Errorf("the index file of bucket %d has %d hashes, not %d", id, b.list.n, b.hashes)
 	}
 	if err != nil {
 		b.list.drop(p.x.store)
-		return err
+		return fmt.Errorf("%w: %w", ErrNotRead, err)
 	}
-	b.listed = true
+	b.full, b.listed = nil, true
 	return nil
 }
 

@@ -118,9 +118,6 @@ func TestBucketsAreThoseOfJava(t *testing.T) {
 			}
 		}
 		begin()
-		reread := func(partition int32) func(int32) (File, error) {
-			return func(b int32) (File, error) { return fileOf(b, stored[partition][b]), nil }
-		}
 		next := int32(1)
 		for range rapid.IntRange(1, 10).Draw(t, "steps") {
 			partition := rapid.Int32Range(-2, 2).Draw(t, "partition") * 7
@@ -143,7 +140,7 @@ func TestBucketsAreThoseOfJava(t *testing.T) {
 			for range rapid.SampledFrom([]int{1, 20, 1000}).Draw(t, "rows") {
 				next = next*1103515245 + 12345
 				hash := next >> 7 % 20000 * 214748
-				got, err := p.Assign(ctx, hash, reread(partition))
+				got, err := p.Assign(ctx, hash)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -211,7 +208,9 @@ func TestAnIndexFileThatCannotBeRead(t *testing.T) {
 	ctx := context.Background()
 	short := fileOf(0, []int32{1, 2, 3})
 	short.Rows = 4
-	odd := File{Rows: 1, Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte{1, 2, 3, 4, 5})), nil }}
+	odd := File{Rows: 1, Open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader([]byte{1, 2, 3, 4, 5})), nil
+	}}
 	gone := File{Rows: 1, Open: func(context.Context) (io.ReadCloser, error) { return nil, errors.ErrUnsupported }}
 	for _, f := range []File{short, odd, gone, fileOf(-1, nil), fileOf(32767, nil)} {
 		_, err := x.Load(ctx, 0, []File{f})
@@ -229,12 +228,12 @@ func TestPaimonCountsNoMoreBuckets(t *testing.T) {
 	ctx := context.Background()
 	p, err := x.Load(ctx, 0, []File{fileOf(32766, []int32{-1})})
 	require.NoError(t, err)
-	_, err = p.Assign(ctx, 1, nil)
+	_, err = p.Assign(ctx, 1)
 	require.NoError(t, err)
-	got, err := p.Assign(ctx, -1, nil)
+	got, err := p.Assign(ctx, -1)
 	require.NoError(t, err)
 	require.EqualValues(t, 32766, got)
-	_, err = p.Assign(ctx, 2, nil)
+	_, err = p.Assign(ctx, 2)
 	require.ErrorIs(t, err, ErrTooMany)
 	p.Release()
 	require.NoError(t, s.Close())
@@ -250,7 +249,7 @@ func BenchmarkAssign(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		h = h*2654435761 + 1
-		if _, err := p.Assign(context.Background(), int32(h%5_000_000*858), nil); err != nil {
+		if _, err := p.Assign(context.Background(), int32(h%5_000_000*858)); err != nil {
 			b.Fatal(err)
 		}
 	}
