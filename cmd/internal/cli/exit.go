@@ -22,6 +22,7 @@ const (
 	ExitPosition = 6
 	ExitStorage  = 7
 	ExitFenced   = 8
+	ExitForeign  = 9
 )
 
 // ErrStopped is wrapped by the error of a run that a signal ended before its work was done.
