@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
@@ -36,7 +37,11 @@ func (a *checkArgs) Run(ctx context.Context, env *environment) error {
 		checker = nil
 	}
 	count := map[table.Severity]int{}
-	for p := range t.Check(ctx, s, a.Deep, checker) {
+	problems := t.Check(ctx, s, a.Deep, checker)
+	if checker != nil && t.Options().Int(table.KeyBucket) == -1 {
+		problems = checkedBuckets(ctx, t, s, problems)
+	}
+	for p := range problems {
 		count[p.Severity]++
 		if a.JSON {
 			err = cli.PrintJSON(env.out, map[string]string{"severity": string(p.Severity), "check": p.Check, "at": p.At, "msg": p.Msg})
@@ -65,4 +70,27 @@ func (a *checkArgs) Run(ctx context.Context, env *environment) error {
 		err = fmt.Errorf("%w in %s", errProblems, t.Path())
 	}
 	return err
+}
+
+// checkedBuckets adds to the problems those of the keys of a dynamic-bucket table.
+func checkedBuckets(ctx context.Context, t *table.Table, s *table.Snapshot, problems iter.Seq[table.Problem]) iter.Seq[table.Problem] {
+	return func(yield func(table.Problem) bool) {
+		for p := range problems {
+			if !yield(p) {
+				return
+			}
+		}
+		if s == nil {
+			var err error
+			if s, err = t.Latest(ctx); err != nil {
+				yield(table.Problem{Severity: table.SeverityError, Check: "index-keys", At: t.Path(), Msg: err.Error()})
+				return
+			}
+		}
+		for p := range lsm.CheckBuckets(ctx, t, s) {
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }
