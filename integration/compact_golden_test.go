@@ -26,8 +26,7 @@ var refusedGoldens = map[string]string{
 	"evolution_compacted_orc": "orc", "thin_orc": "orc", "codec_orc_zstd": "orc", "codec_orc_snappy": "orc", "codec_orc_zlib": "orc",
 	"codec_orc_lz4": "orc", "codec_orc_none": "orc",
 
-	"dv_parquet": "deletion-vectors.enabled", "dv_avro": "deletion-vectors.enabled", "dv_orc": "deletion-vectors.enabled",
-	"dv_tags": "deletion-vectors.enabled", "dv_lookup": "deletion-vectors.enabled", "dv_bitmap64": "deletion-vectors.enabled",
+	"dv_orc": "orc", "dv_bitmap64": "deletion-vectors.bitmap64",
 
 	"append_parquet": "primary key", "append_avro": "primary key", "append_orc": "primary key", "append_fixed": "primary key",
 	"part_append_null": "primary key",

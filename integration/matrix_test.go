@@ -109,7 +109,7 @@ func (m *matrixCase) pending() string {
 			return b.pending
 		}
 	}
-	if m.vectors {
+	if m.vectors && m.inline {
 		return "deletion-vectors.enabled"
 	}
 	return ""
