@@ -30,6 +30,10 @@ type ScanOptions struct {
 	Bucket *int32
 	// BatchRows is about how many rows a batch has; 0 is 4096.
 	BatchRows int
+	// AllLevels reads what is not visible yet too: level 0 of tables with deletion vectors and of first-row tables.
+	AllLevels bool
+	// Begin is told the bucket of the batches that come next; may be nil.
+	Begin func(partition []byte, bucket int32)
 }
 
 // Scan reads a snapshot, merging on read: of all records of a key the newest counts, and a key whose newest record is a
@@ -55,6 +59,9 @@ func Scan(ctx context.Context, t *table.Table, s *table.Snapshot, o ScanOptions)
 			return
 		}
 		for i := range buckets {
+			if o.Begin != nil {
+				o.Begin(buckets[i].partition, buckets[i].bucket)
+			}
 			if ok, err := sc.bucket(ctx, &buckets[i], yield); err != nil {
 				yield(nil, err)
 				return
@@ -187,7 +194,7 @@ type bucketFiles struct {
 func (s *scanner) buckets(ctx context.Context, snap *table.Snapshot) ([]bucketFiles, error) {
 	f := table.Filter{Partition: s.opts.Partition, Bucket: s.opts.Bucket}
 	buckets, err := groupBuckets(s.table.Scan(ctx, snap, f), func(e *table.Entry) bool {
-		if e.Bucket < 0 || (s.dv || s.keep == keepOldest) && e.File.Level == 0 {
+		if e.Bucket < 0 || (s.dv || s.keep == keepOldest) && e.File.Level == 0 && !s.opts.AllLevels {
 			return false
 		}
 		return s.opts.Match == nil || s.opts.Match(e.Partition, e.Bucket)

@@ -172,6 +172,9 @@ func (a *attempts) prepare(ctx context.Context, latest *cachedSnapshot) (*public
 	if err := t.checkHashes(ctx, prev, p); err != nil {
 		return nil, err
 	}
+	if err := a.c.checkAlone(ctx, prev, p); err != nil {
+		return nil, err
+	}
 	schema, err := a.schema(ctx, latest)
 	if err != nil {
 		return nil, err

@@ -143,7 +143,7 @@ func (t *Table) discardDuplicates(ctx context.Context, s *Snapshot, p *part) (bo
 	}
 	entries := p.entries
 	*p = part{id: p.id, kind: p.kind, changelog: p.changelog, changelogRows: p.changelogRows, watermark: p.watermark, properties: p.properties,
-		indexes: p.indexes, vectors: p.vectors, hashes: p.hashes}
+		indexes: p.indexes, vectors: p.vectors, hashes: p.hashes, aloneSince: p.aloneSince}
 	var id []byte
 	for i := range entries {
 		id = entries[i].appendIdentity(id[:0])

@@ -86,4 +86,7 @@ type Committable struct {
 	// the HASH file that it goes on from; "", or no name, stands for none. When the table has others, the commit fails with
 	// ErrForeignWriter and nothing of the APPEND snapshot becomes visible.
 	Hashes map[string]map[int32]string
+	// AloneSince, of a writer that knows where each key of the table is, is the snapshot that it knows, 0 for none. When others
+	// have added rows since, the commit fails with ErrForeignWriter and nothing of the APPEND snapshot becomes visible.
+	AloneSince *int64
 }

@@ -89,6 +89,9 @@ func (w *Writer) generation() *generation {
 // catchesUp tells what is in the way of a catch-up.
 func (g *generation) catchesUp() error {
 	switch t := &g.traits; {
+	case g.crossPartition() && g.changelog:
+		return fmt.Errorf("%w: rows changed in the source while it was read, and where they move between partitions there is no changelog without what was read already; set changelog-producer=lookup, or read the source into an empty table while nothing changes",
+			table.ErrOption)
 	case t.NotRepeatable != "":
 		return fmt.Errorf("%w: rows changed in the source while it was read, and with %s their changes would count twice; read it into an empty table while nothing changes",
 			table.ErrOption, t.NotRepeatable)

@@ -45,7 +45,7 @@ func (w *Writer) commit(c *checkpoint) {
 		if f := w.cfg.Listener.CommitStart; f != nil {
 			f(info)
 		}
-		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages, Hashes: w.dynamic.base(messages)}
+		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages, Hashes: w.dynamic.base(messages), AloneSince: w.cross.since()}
 		if f := w.cfg.BeforeCommit; f != nil {
 			f(w.ctx, &x)
 		}
@@ -54,6 +54,7 @@ func (w *Writer) commit(c *checkpoint) {
 		case err == nil:
 			w.parts.committed(info.Snapshot.ID)
 			w.dynamic.committed(c.epoch.number, messages)
+			w.cross.committed(info.Snapshot.ID)
 			w.counters.commits.Add(1)
 			w.counters.lastCommit.Store(time.Now().UnixNano())
 		case provablyUncommitted(err):

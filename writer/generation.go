@@ -67,8 +67,11 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		return nil, err
 	}
 	n := o.Int(table.KeyBucket)
-	if n < 1 && (n != dynamicBucket || s.CrossPartition()) {
-		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets, or dynamic ones and the partition keys in the primary key, can be written", table.ErrOption, n)
+	if n < 1 && n != dynamicBucket {
+		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets, or dynamic ones, can be written", table.ErrOption, n)
+	}
+	if err := checkCrossPartition(s, o); err != nil {
+		return nil, err
 	}
 	merge, err := lsm.NewMergeFunc(s, o)
 	if err != nil {

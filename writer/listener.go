@@ -20,6 +20,9 @@ type Listener struct {
 	CommitEnd func(CommitInfo)
 	// Stall is called after Write or a shard had to wait for memory, and after Checkpoint had to wait for an earlier one.
 	Stall func(StallInfo)
+	// Bootstrap is told how far the keys are read that Open needs to know, of a table with bucket=-1 whose primary key lacks
+	// partition keys.
+	Bootstrap func(BootstrapInfo)
 	// Commit is handed to table.NewCommit.
 	Commit table.Listener
 }

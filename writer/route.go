@@ -144,9 +144,12 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 	r.mark++
 	r.found, r.counts, r.slots = r.found[:0], r.counts[:0], r.slots[:0]
 	r.cols = columns(r.cols, b, g.buckets)
-	if w.dynamic != nil {
+	switch {
+	case w.cross != nil:
+		r.buckets = append(r.buckets[:0], w.cross.placed...)
+	case w.dynamic != nil:
 		r.buckets = row.AppendHashes(r.buckets[:0], r.cols, 0, b.N)
-	} else {
+	default:
 		r.buckets = g.bucketOf.Buckets(r.buckets[:0], r.cols, 0, b.N)
 	}
 	r.cols = columns(r.cols, b, g.partitions)

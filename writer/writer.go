@@ -50,7 +50,8 @@ type Writer struct {
 	gen     *generation
 	okType  *row.Type // type of a batch that was found fit
 	parts   *partitions
-	dynamic *dynamic // nil: the number of buckets is fixed
+	dynamic *dynamic        // nil: buckets are not found by hash
+	cross   *crossPartition // nil: keys stay in their partitions
 	router  router
 	epoch   int64     // number of barriers so far
 	touched []*bucket // with rows in this epoch
@@ -119,6 +120,9 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 		return nil, err
 	}
 	if w.dynamic, err = newDynamic(ctx, t, &cfg, gen, shards, w.budget); err != nil {
+		return nil, err
+	}
+	if w.cross, err = newCrossPartition(ctx, t, &cfg, gen, shards, w.parts, w.budget); err != nil {
 		return nil, err
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -192,25 +196,39 @@ func (w *Writer) Write(ctx context.Context, b *row.Batch) error {
 	if err := w.checkRows(b); err != nil {
 		return fmt.Errorf("writing to %s: %w", w.table.Path(), err)
 	}
-	if err := w.find(ctx, b); err != nil {
-		return fmt.Errorf("writing to %s: %w", w.table.Path(), err)
-	}
-	kept := 0
-	if len(w.router.found) > 0 {
-		sb, err := w.copy(ctx, b)
-		if err != nil {
-			return err
+	dropped, err := w.write(ctx, b)
+	if err != nil {
+		if w.cross != nil {
+			w.fail(err) // it takes rows to be where they were to go
 		}
-		w.route(sb)
-		kept = len(sb.rows)
-		if err := w.send(ctx, sb); err != nil {
-			return err
-		}
+		return err
 	}
 	w.rows += int64(b.N)
 	w.counters.rows.Add(int64(b.N))
-	w.counters.dropped.Add(int64(b.N - kept))
+	w.counters.dropped.Add(int64(dropped))
 	return nil
+}
+
+// write hands rows that can be written to the shards, and returns how many options drop. mu is held.
+func (w *Writer) write(ctx context.Context, b *row.Batch) (dropped int, err error) {
+	if w.cross != nil {
+		if b, err = w.cross.resolve(w, b); err != nil {
+			return 0, fmt.Errorf("writing to %s: %w", w.table.Path(), err)
+		}
+		dropped = w.cross.dropped
+	}
+	if err := w.find(ctx, b); err != nil {
+		return 0, fmt.Errorf("writing to %s: %w", w.table.Path(), err)
+	}
+	if len(w.router.found) == 0 {
+		return dropped + b.N, nil
+	}
+	sb, err := w.copy(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	w.route(sb)
+	return dropped + b.N - len(sb.rows), w.send(ctx, sb)
 }
 
 // Barrier ends an epoch: the rows so far are sealed, and flushed while later rows go on into fresh memory. It returns at
@@ -221,7 +239,7 @@ func (w *Writer) Barrier(ctx context.Context, id int64) (*Pending, error) {
 	if err := w.usable(); err != nil {
 		return nil, err
 	}
-	if w.dynamic != nil {
+	if w.dynamic != nil || w.cross != nil {
 		return nil, fmt.Errorf("%w: a table with dynamic buckets is committed by Checkpoint", table.ErrOption)
 	}
 	e, err := w.barrier(ctx, id, true)
@@ -422,6 +440,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.running.Wait()
 	w.jobs.Wait()
 	w.dynamic.close()
+	w.cross.close()
 	if w.ownPool {
 		w.pool.Close()
 	}

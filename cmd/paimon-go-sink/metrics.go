@@ -63,6 +63,10 @@ func (m *metrics) listener() writer.Listener {
 				m.lastSnapshot.Store(c.Snapshot.ID)
 			}
 		},
+		Bootstrap: func(b writer.BootstrapInfo) {
+			m.job.log.Info("reading the keys of the table, whose rows may move between partitions", "keys", b.Keys, "rows_in_files", b.Rows,
+				"buckets", b.Buckets, "index_bytes", b.Mapped, "ms", b.Duration.Milliseconds(), "done", b.Done)
+		},
 		SpillEnd: func(s writer.SpillInfo) {
 			if s.Files == 0 && s.Err == nil {
 				return

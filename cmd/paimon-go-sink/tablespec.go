@@ -109,10 +109,11 @@ func (j *job) setKey() error {
 	if len(key) == 0 {
 		key = j.table.Schema().PrimaryKeys
 	}
-	// A row whose partition changes moves, even when the primary key lacks the partition keys.
+	// A row whose partition changes moves, even when the primary key lacks the partition keys. With dynamic buckets the writer
+	// knows where it was, and what the merge engine makes of that.
 	target := slices.Clone(j.table.Schema().PrimaryKeys)
 	for _, p := range j.table.Schema().PartitionKeys {
-		if !slices.Contains(target, p) {
+		if !slices.Contains(target, p) && j.table.Options().Int(table.KeyBucket) != -1 {
 			target = append(target, p)
 		}
 	}
