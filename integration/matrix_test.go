@@ -109,6 +109,9 @@ func (m *matrixCase) pending() string {
 			return b.pending
 		}
 	}
+	if m.vectors && m.inline {
+		return "deletion-vectors.enabled"
+	}
 	return ""
 }
 
