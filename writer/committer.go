@@ -46,18 +46,28 @@ func (w *Writer) commit(c *checkpoint) {
 			f(info)
 		}
 		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages, Hashes: w.dynamic.base(messages), AloneSince: w.cross.since()}
+		if w.inline != nil {
+			var compacted []table.CommitMessage
+			compacted, info.Waited = w.inline.ride(c.id, messages)
+			x.Messages, info.Compactions = append(messages[:len(messages):len(messages)], compacted...), len(compacted)
+			start = time.Now()
+		}
 		if f := w.cfg.BeforeCommit; f != nil {
 			f(w.ctx, &x)
 		}
 		info.Snapshot, err = w.committer.Commit(w.ctx, x)
+		if w.inline != nil {
+			err = w.settle(&info, x, messages, err)
+		}
 		switch {
 		case err == nil:
 			w.parts.committed(info.Snapshot.ID)
 			w.dynamic.committed(c.epoch.number, messages)
 			w.cross.committed(info.Snapshot.ID)
+			w.upkeep.ask()
 			w.counters.commits.Add(1)
 			w.counters.lastCommit.Store(time.Now().UnixNano())
-		case provablyUncommitted(err):
+		case provablyUncommitted(err) && info.Snapshot == nil:
 			w.remove(messages)
 		}
 	}
@@ -68,6 +78,36 @@ func (w *Writer) commit(c *checkpoint) {
 	if f := w.cfg.Listener.CommitEnd; f != nil {
 		f(info)
 	}
+}
+
+// settle deals with what a commit with compactions has come to. A conflict is about them only, as somebody else has compacted the
+// same files: the rows are committed all the same.
+func (w *Writer) settle(info *CommitInfo, x table.Committable, messages []table.CommitMessage, err error) error {
+	c := w.inline
+	switch {
+	case err == nil:
+		c.committed(info.Snapshot)
+	case errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrUnknownOutcome) && info.Compactions > 0:
+		err = nil
+		if info.Snapshot == nil { // there was nothing but compactions, or rows that options drop
+			x.Messages = messages
+			info.Snapshot, err = w.committer.Commit(w.ctx, x)
+		}
+		info.Compactions = 0
+		if err == nil {
+			c.conflicted(info.Snapshot)
+			return nil
+		}
+		c.abandoned()
+	case provablyUncommitted(err):
+		c.abandoned()
+	}
+	if info.Snapshot != nil {
+		for _, id := range c.news() {
+			w.parts.committed(id)
+		}
+	}
+	return err
 }
 
 // provablyUncommitted tells whether an error of a commit proves that no snapshot refers to its files. A commit that was

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
@@ -25,6 +26,14 @@ type Config struct {
 	Pool *Pool
 	// FlushWorkers is the number of goroutines of a pool of its own; 0: the number of CPUs, at least 2 and at most 8.
 	FlushWorkers int
+	// Compactions compacts inside of the writer, of tables with write-only=false; nil: the Writer has a pool of its own, of
+	// CompactionWorkers with CompactionMemory together (NewCompactionPool). That memory comes on top of Memory.
+	Compactions       *CompactionPool
+	CompactionWorkers int
+	CompactionMemory  int64
+	// MaintainInterval is the least pause between expiries of snapshots and the like, which a table with write-only=false gets beside
+	// its commits; 0: 30 s, negative: none.
+	MaintainInterval time.Duration
 	// SpillDirs are local directories for spilled rows; none: the system's temporary directory.
 	SpillDirs []string
 	// PairedUpdates says that each -U comes right before the +U of the same row, as in a log of changes. Then it is only for
@@ -37,6 +46,8 @@ type Config struct {
 	BeforeCommit func(ctx context.Context, c *table.Committable)
 	// Listener is told what happens.
 	Listener Listener
+
+	inline *compactions // made by Open
 }
 
 // Resume identifies a snapshot of the commit user as table.LatestOf found it. The zero value says that there was none.

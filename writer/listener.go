@@ -4,7 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/table/maintenance"
 )
 
 // Listener is told what a Writer does. Any of its functions may be nil. They are called from many goroutines and must not
@@ -20,9 +22,16 @@ type Listener struct {
 	CommitEnd func(CommitInfo)
 	// Stall is called after Write or a shard had to wait for memory, and after Checkpoint had to wait for an earlier one.
 	Stall func(StallInfo)
+	// CompactionEnd is called after a compaction inside the writer, and when something keeps a bucket from being compacted; then there
+	// is little but Err in it.
+	CompactionEnd func(CompactionInfo)
+	// CompactionWait is called when a commit begins to wait since a bucket has too many sorted runs. Stall tells the end.
+	CompactionWait func(CompactionWaitInfo)
 	// Bootstrap is told how far the keys are read that Open needs to know, of a table with bucket=-1 whose primary key lacks
 	// partition keys.
 	Bootstrap func(BootstrapInfo)
+	// MaintainEnd is called after expired snapshots, partitions and tags were removed, or were not.
+	MaintainEnd func(MaintainInfo)
 	// Commit is handed to table.NewCommit.
 	Commit table.Listener
 }
@@ -58,14 +67,45 @@ type CommitInfo struct {
 	Files    int
 	Snapshot *table.Snapshot // nil at the start, on failure, and when there was nothing to commit
 	Flush    time.Duration   // from the call of Checkpoint until all files were written
+	Waited   time.Duration   // then, for compactions that options want to be in the commit
 	Duration time.Duration   // of the commit
 	Err      error
+
+	Compactions int // buckets whose compactions are in the commit
 }
 
 // StallInfo describes a wait.
 type StallInfo struct {
-	Waiter   string // "write", "shard" or "checkpoint"
+	Waiter   string // "write", "shard", "checkpoint" or "compaction"
 	Duration time.Duration
+}
+
+// CompactionInfo describes a compaction inside the writer.
+type CompactionInfo struct {
+	Partition   []byte
+	Bucket      int32
+	Reason      string // one of lsm's Reason constants
+	OutputLevel int
+	Runs        int // sorted runs of the bucket before
+	Files       int // that were compacted
+	lsm.RewriteStats
+	Duration time.Duration
+	Err      error
+}
+
+// CompactionWaitInfo describes a bucket for which a commit waits.
+type CompactionWaitInfo struct {
+	Partition   []byte
+	Bucket      int32
+	Runs        int
+	StopTrigger int // num-sorted-run.stop-trigger
+}
+
+// MaintainInfo describes what was done beside commits, as options say.
+type MaintainInfo struct {
+	maintenance.Report
+	Duration time.Duration
+	Err      error
 }
 
 // Stats is a snapshot of a Writer's counters.
@@ -92,6 +132,20 @@ type Stats struct {
 
 	// Of dynamic buckets: partitions whose keys are at hand, these keys, and the memory they take on the heap and in mapped files.
 	IndexPartitions, IndexKeys, IndexHeap, IndexMapped int64
+
+	Compactions         int64 // done inside the writer
+	CompactionsRunning  int64
+	CompactionsQueued   int64
+	CompactionFailures  int64
+	CompactionConflicts int64 // commits that were made without their compactions, as somebody else had compacted too
+	CompactionRead      int64 // bytes
+	CompactionWritten   int64
+	CompactionRows      int64         // written
+	CompactionWaits     int64         // commits that waited because a bucket had too many sorted runs
+	CompactionWaitTime  time.Duration // of those
+	MaxRuns             int64         // sorted runs of the worst bucket that has had rows lately
+	MaxLevel0           int64         // level-0 files of the worst
+	CompactedBuckets    int64         // whose files are in memory
 }
 
 // counters are the sources of Stats.
@@ -117,6 +171,9 @@ func (w *Writer) Stats() Stats {
 	}
 	if w.spill != nil {
 		s.SpilledBytes = w.spill.Used()
+	}
+	if w.inline != nil {
+		w.inline.stats.publish(&s)
 	}
 	if d := w.dynamic; d != nil {
 		s.IndexPartitions, s.IndexKeys, s.IndexHeap, s.IndexMapped = d.held.Load(), d.keys.Load(), d.store.Heap(), d.store.Mapped()

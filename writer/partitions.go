@@ -48,7 +48,8 @@ type partitions struct {
 	numBuckets int32
 	shards     int32
 	m          map[string]*partition
-	fresh      bool // newer snapshots have been looked for in this epoch
+	fresh      bool               // newer snapshots have been looked for in this epoch
+	visit      func(*table.Entry) // sees the live files at the start; may be nil
 
 	mu   sync.Mutex
 	seen int64          // guarded by mu; snapshots up to this one are in the sequence numbers
@@ -80,6 +81,9 @@ func (p *partitions) scan(ctx context.Context, s *table.Snapshot) error {
 
 // add takes the sequence numbers of a live or added file into account.
 func (p *partitions) add(e *table.Entry) {
+	if p.visit != nil {
+		p.visit(e)
+	}
 	part := p.get(e.Partition)
 	if e.TotalBuckets != p.numBuckets {
 		part.total = e.TotalBuckets

@@ -29,6 +29,8 @@ type Writer struct {
 	spill      *lsm.SpillStore
 	catchSpill *lsm.SpillStore // guarded by mu; made by the first CatchUp
 	merged     *mergedFiles    // nil: changelog files are files
+	inline     *compactions    // nil: others compact
+	upkeep     *upkeep         // nil: others expire
 	pool       *Pool
 	ownPool    bool
 	shards     []*shard
@@ -78,22 +80,32 @@ func Open(ctx context.Context, t *table.Table, cfg Config) (*Writer, error) {
 	if cfg.CommitUser == "" {
 		cfg.CommitUser = uuid.NewString()
 	}
-	c := t.NewCommit(cfg.CommitUser, &cfg.Listener.Commit)
+	inline, err := newCompactions(t, gen.schema, &cfg)
+	if err != nil {
+		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
+	}
+	cfg.inline = inline
+	listener := cfg.Listener.Commit
+	if inline != nil {
+		listener = inline.listener(listener)
+	}
+	c := t.NewCommit(cfg.CommitUser, &listener)
 	if cfg.Resume != nil {
 		c.Resume(cfg.Resume.SnapshotID, cfg.Resume.Identifier)
 	}
 	w, err := open(ctx, t, cfg, gen, c)
 	if err != nil {
+		inline.free()
 		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
 	}
 	return w, nil
 }
 
 func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c committer) (*Writer, error) {
-	o := t.Options()
+	o, inline := t.Options(), cfg.inline
 	shards := cfg.shards(o.Int(table.KeySinkParallelism))
 	w := &Writer{
-		table: t, cfg: cfg, committer: c, gen: gen, force: o.Bool(table.KeyCommitForceCreateSnapshot),
+		table: t, cfg: cfg, committer: c, gen: gen, force: o.Bool(table.KeyCommitForceCreateSnapshot), inline: inline,
 		spare:       make(chan *sharedBatch, 2*queueLength),
 		checkpoints: make(chan *checkpoint, cfg.inFlight()+1),
 		slots:       make(chan struct{}, cfg.inFlight()),
@@ -103,6 +115,7 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 		table: t, user: cfg.CommitUser, numBuckets: gen.numBuckets, shards: int32(shards),
 		m: map[string]*partition{}, own: map[int64]bool{},
 	}
+	left := inline.leftovers(w.parts)
 	if err := w.parts.restore(ctx); err != nil {
 		return nil, err
 	}
@@ -133,6 +146,10 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 		s := newShard(w, gen)
 		w.shards = append(w.shards, s)
 		w.running.Go(s.run)
+	}
+	if inline != nil {
+		inline.start(w.ctx, left())
+		w.startUpkeep()
 	}
 	w.commits.Go(w.commitAll)
 	w.detach = w.budget.Attach(w.activeBytes, w.pressLargest)
@@ -279,7 +296,8 @@ func (w *Writer) barrier(ctx context.Context, id int64, last bool) (*Pending, er
 // sealed, without waiting for files or the commit, which happen in the background; but when Config.InFlight checkpoints are
 // not committed yet it waits for one of them. Commits happen in the order of calls; identifiers must ascend.
 //
-// When no rows came since the last checkpoint there is no snapshot, unless commit.force-create-snapshot is set. Rows that
+// When no rows came since the last checkpoint there is no snapshot, unless commit.force-create-snapshot is set or a compaction is
+// to be committed (Due). Rows that
 // options drop (ignore-delete) do make one, without files: its properties say how far the source is read. A commit or
 // flush that fails ends the writer: every later call returns its error, and so do Wait and Close.
 func (w *Writer) Checkpoint(ctx context.Context, id int64, properties map[string]string) error {
@@ -291,7 +309,7 @@ func (w *Writer) Checkpoint(ctx context.Context, id int64, properties map[string
 	if id <= w.lastID {
 		return fmt.Errorf("checkpoint %d comes after checkpoint %d; identifiers must ascend", id, w.lastID)
 	}
-	if w.rows == 0 && !w.force {
+	if w.rows == 0 && !w.force && !w.inline.due(id) {
 		return nil
 	}
 	select {
@@ -386,6 +404,9 @@ func (w *Writer) Alter(ctx context.Context, changes ...table.SchemaChange) error
 	if err == nil && gen.numBuckets != w.gen.numBuckets {
 		err = fmt.Errorf("%w: the number of buckets cannot change under a writer", table.ErrOption)
 	}
+	if err == nil && w.inline != nil {
+		err = w.inline.use(s)
+	}
 	if err != nil {
 		w.fail(err)
 		return err
@@ -405,6 +426,10 @@ func (w *Writer) Alter(ctx context.Context, changes ...table.SchemaChange) error
 	w.gen, w.okType = gen, nil
 	return nil
 }
+
+// Due tells whether a checkpoint with this identifier has something to do though no rows came: a compaction is to be committed,
+// or to be done (full-compaction.delta-commits).
+func (w *Writer) Due(id int64) bool { return w.inline.due(id) }
 
 // Type returns the ROW type that batches must have now.
 func (w *Writer) Type() *row.Type {
@@ -441,6 +466,8 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.jobs.Wait()
 	w.dynamic.close()
 	w.cross.close()
+	w.inline.close()
+	w.upkeep.close()
 	if w.ownPool {
 		w.pool.Close()
 	}

@@ -31,7 +31,7 @@ var mayImport = []struct {
 	{"lsm/aggregate", []string{"table", "format/row"}},
 	{"lsm", []string{"lsm/aggregate", "table", "format", "format/row", "fs"}},
 	{"writer/hashindex", nil},
-	{"writer", []string{"writer/hashindex", "lsm", "table", "format", "format/*", "fs"}},
+	{"writer", []string{"writer/hashindex", "lsm", "table", "table/maintenance", "format", "format/*", "fs"}},
 	{"compactor", []string{"lsm", "table", "table/maintenance", "format", "format/*", "fs"}},
 	{"cdc", []string{"format/row", "table"}},
 	{"cdc/mysql", []string{"cdc", "cdc/mysql/*", "format/row", "table"}},
