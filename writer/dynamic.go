@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
 	"github.com/paimon-go/paimon-go/writer/hashindex"
@@ -46,9 +49,10 @@ type dynamic struct {
 type keyed struct {
 	part   *partition
 	index  *hashindex.Partition
-	used   int64 // number of the epoch that had rows of it last
-	sealed int64 // number of the barrier that wrote keys of it last
-	keys   int64 // counted in dynamic.keys: those at that barrier
+	used   int64            // number of the epoch that had rows of it last
+	sealed int64            // number of the barrier that wrote keys of it last
+	keys   int64            // counted in dynamic.keys: those at that barrier
+	names  map[int32]string // of the files that it was read from, for dynamic.names
 }
 
 // newDynamic returns nil for a table whose buckets are not assigned by hash.
@@ -95,6 +99,7 @@ func (d *dynamic) assign(ctx context.Context, w *Writer, part *partition, hash i
 		if k, err = d.load(ctx, part); err != nil {
 			return 0, err
 		}
+		d.take(k)
 	}
 	k.used = w.epoch
 	id, err := k.index.Assign(ctx, hash)
@@ -139,14 +144,53 @@ func (d *dynamic) load(ctx context.Context, part *partition) (*keyed, error) {
 	if k.index, err = d.index.Load(ctx, part.hash, files); err != nil {
 		return nil, fmt.Errorf("reading the index of keys: %w", err)
 	}
+	k.names = names
+	return k, nil
+}
+
+// take makes the index that load has read that of its partition.
+func (d *dynamic) take(k *keyed) {
 	d.mu.Lock()
-	d.names[string(part.bytes)] = names
+	d.names[string(k.part.bytes)] = k.names
 	d.mu.Unlock()
-	d.parts[string(part.bytes)] = k
-	part.keyed = k
+	k.names = nil
+	d.parts[string(k.part.bytes)] = k
+	k.part.keyed = k
 	d.held.Add(1)
 	d.count(k)
-	return k, nil
+}
+
+// prefetch loads the partitions of rows that are not loaded, if there are several, side by side, as after a start rows of all come at once. Its errors
+// are told by assign, which tries again.
+func (d *dynamic) prefetch(ctx context.Context, w *Writer, from, to int) {
+	r := &w.router
+	var missing []*partition
+	for i := from; i < to; i++ {
+		if i > from && r.same[i] || r.keep != nil && !r.keep[i] {
+			continue
+		}
+		r.key = row.AppendSerializedRow(r.key[:0], r.cols, i)
+		if part := w.parts.get(r.key); part.keyed == nil && !slices.Contains(missing, part) {
+			missing = append(missing, part)
+		}
+	}
+	if len(missing) < 2 {
+		return
+	}
+	loaded := make([]*keyed, len(missing))
+	jobs := make([]func() error, len(missing))
+	for i, part := range missing {
+		jobs[i] = func() (err error) {
+			loaded[i], err = d.load(ctx, part)
+			return err
+		}
+	}
+	_ = inParallel(jobs, min(8, runtime.GOMAXPROCS(0)))
+	for _, k := range loaded {
+		if k != nil {
+			d.take(k)
+		}
+	}
 }
 
 func (d *dynamic) count(k *keyed) {

@@ -169,6 +169,9 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 		}
 		id := r.buckets[i]
 		if w.dynamic != nil {
+			if part.keyed == nil {
+				w.dynamic.prefetch(ctx, w, i, b.N)
+			}
 			var err error
 			if id, err = w.dynamic.assign(ctx, w, part, id); err != nil {
 				return err
