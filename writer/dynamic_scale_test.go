@@ -14,13 +14,14 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// PAIMON_GO_TEST_KEYS keys go over 20 partitions, then a new writer goes on. It takes about 50 bytes of disk a key.
+// PAIMON_GO_TEST_KEYS keys, few when it is not set, go over 20 partitions, then a new writer goes on. It takes about 50 bytes of disk a key.
 func TestManyKeysInDynamicBuckets(t *testing.T) {
 	keys, err := strconv.Atoi(os.Getenv("PAIMON_GO_TEST_KEYS"))
 	if err != nil {
-		t.Skip("PAIMON_GO_TEST_KEYS is not set")
+		keys = 100_000
 	}
-	const partitions, batch, target = 20, 4096, 100_000
+	const partitions, batch = 20, 4096
+	target := keys / 500
 	ctx := t.Context()
 	fields := []row.Field{{ID: 0, Name: "id", Type: bigint}, {ID: 1, Name: "p", Type: row.Type{Root: row.Int}}}
 	tbl, err := table.Create(ctx, local.FS{}, t.TempDir()+"/db.db/t", table.Spec{
@@ -53,7 +54,9 @@ func TestManyKeysInDynamicBuckets(t *testing.T) {
 	million := float64(s.IndexKeys) / 1e6
 	t.Logf("%d keys in %v, index of %d keys in %d partitions: %.4f MB of heap and %.1f MB mapped for 1 M keys", keys, time.Since(start).Round(time.Second),
 		s.IndexKeys, s.IndexPartitions, float64(s.IndexHeap)/1e6/million, float64(s.IndexMapped)/1e6/million)
-	require.Less(t, float64(s.IndexHeap)/million, 500_000.0)
+	if keys >= 1_000_000 { // each bucket takes a little
+		require.Less(t, float64(s.IndexHeap)/million, 500_000.0)
+	}
 	require.NoError(t, w.Close(ctx))
 	runtime.GC()
 
@@ -77,7 +80,7 @@ func TestManyKeysInDynamicBuckets(t *testing.T) {
 			most = max(most, n)
 		}
 		// Each assigner has one bucket that is not full.
-		require.LessOrEqual(t, int64(len(buckets)), total/target+parallelism)
+		require.LessOrEqual(t, int64(len(buckets)), total/int64(target)+parallelism)
 	}
-	t.Logf("the fullest bucket has %.2f %% of the target", float64(most)*100/target)
+	t.Logf("the fullest bucket has %.2f %% of the target", float64(most)*100/float64(target))
 }
