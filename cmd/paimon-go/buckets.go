@@ -30,6 +30,9 @@ type bucketLine struct {
 	Bytes     int64         `json:"bytes"`
 	Levels    map[int]int   `json:"filesByLevel"`
 	Sizes     map[int]int64 `json:"bytesByLevel"`
+
+	IndexedKeys int64 `json:"indexedKeys"` // of a dynamic bucket
+	DeletedRows int64 `json:"deletedRows"` // by deletion vectors
 }
 
 // Run sums files up by bucket.
@@ -46,6 +49,11 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
+	indexes, err := indexesOf(ctx, t, s)
+	if err != nil {
+		return err
+	}
+	var lines []*bucketLine
 	g := cli.NewGrid(env.out, "partition", "bucket", "sorted runs", "files", "rows", "deletes", "size", "files by level")
 	for len(entries) > 0 {
 		n := slices.IndexFunc(entries, func(e table.Entry) bool {
@@ -58,6 +66,9 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 		if l.Partition, err = t.PartitionPath(entries[0].Partition); err != nil {
 			return err
 		}
+		i := indexes[bucketID{string(entries[0].Partition), l.Bucket}]
+		l.IndexedKeys, l.DeletedRows = i.keys, i.deleted
+		lines = append(lines, l)
 		if a.JSON {
 			err = cli.PrintJSON(env.out, l)
 		} else {
@@ -68,7 +79,50 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 		}
 		entries = entries[n:]
 	}
-	return g.End()
+	if err := g.End(); err != nil || len(lines) == 0 {
+		return err
+	}
+	o := t.Options()
+	all := summarize(lines, o.Int(table.KeyBucket), o.Int64(table.KeyDynamicBucketTargetRowNum))
+	if a.JSON {
+		return cli.PrintJSON(env.out, map[string]any{"summary": all})
+	}
+	if all.IndexedKeys > 0 || all.DeletedRows > 0 {
+		fmt.Fprintf(env.out, "%d keys in the index, %d rows deleted by vectors\n", all.IndexedKeys, all.DeletedRows)
+	}
+	for _, line := range all.Advice {
+		fmt.Fprintln(env.out, line)
+	}
+	return nil
+}
+
+type bucketID struct {
+	partition string
+	bucket    int32
+}
+
+// bucketIndex is what the index files of a bucket say of it.
+type bucketIndex struct{ keys, deleted int64 }
+
+func indexesOf(ctx context.Context, t *table.Table, s *table.Snapshot) (map[bucketID]bucketIndex, error) {
+	all := map[bucketID]bucketIndex{}
+	for e, err := range t.IndexEntries(ctx, s, table.Filter{}) {
+		if err != nil {
+			return nil, err
+		}
+		id := bucketID{string(e.Partition), e.Bucket}
+		x := all[id]
+		if e.File.Type == table.IndexHash {
+			x.keys += e.File.Rows
+		}
+		for _, v := range e.File.Vectors {
+			if v.Cardinality != nil {
+				x.deleted += *v.Cardinality
+			}
+		}
+		all[id] = x
+	}
+	return all, nil
 }
 
 func sum(entries []table.Entry) *bucketLine {
