@@ -73,6 +73,7 @@ type Pipeline struct {
 	open     bool     // something came after pos
 	dirty    bool     // rows came since the last checkpoint
 	quiet    int      // ticks since then
+	ticks    int64    // ticks since the last checkpoint
 	catching bool     // rows since the last checkpoint are a catch-up, since began
 	behind   bool     // and more of it is to come
 	began    time.Time
@@ -274,22 +275,49 @@ func (p *Pipeline) catchUp(ctx context.Context) error {
 	return nil
 }
 
+// worker is a writer that has work of its own to be committed, such as compactions.
+type worker interface {
+	// Due tells whether a checkpoint with this identifier has something to do though no rows came.
+	Due(id int64) bool
+}
+
+// due tells whether a tick without rows is worth a checkpoint. Such ticks count in the identifier, as in Java, where each makes
+// a commit: every n-th one may have a meaning (full-compaction.delta-commits).
+func (p *Pipeline) due() bool {
+	w, ok := p.Writer.(worker)
+	if !ok || p.dirty || p.Always {
+		return false
+	}
+	for _, id := range []int64{p.id, p.id + p.ticks} {
+		if w.Due(id) {
+			p.id = id
+			return true
+		}
+	}
+	p.ticks++
+	return false
+}
+
 // checkpoint commits what was written, or saves the position when nothing was for a while. last forces the saving.
 func (p *Pipeline) checkpoint(ctx context.Context, last bool) error {
-	if p.pos == nil || p.pos == p.saved && !p.Always {
+	if p.pos == nil {
+		return nil
+	}
+	due := p.due()
+	if p.pos == p.saved && !p.Always && !due {
 		return nil
 	}
 	text, err := p.pos.Encode()
 	if err != nil {
 		return err
 	}
-	if p.dirty || p.Always {
+	if p.dirty || p.Always || due {
 		if err := p.Writer.Checkpoint(ctx, p.id, map[string]string{PropertyPosition: text}); err != nil {
 			return err
 		}
 		p.Metrics.Checkpoints.Add(1)
 		p.id++
-		p.dirty, p.saved, p.quiet, p.catching = false, p.pos, 0, false
+		p.dirty, p.saved, p.quiet, p.ticks, p.catching = false, p.pos, 0, 0, false
 		return nil
 	}
 	if p.quiet++; p.SavePosition == nil || (p.quiet < quietTicks && !last) {

@@ -2,7 +2,6 @@ package writer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -84,9 +83,8 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 	if o.Bool(table.KeyWriteOnly) {
 		return nil, nil
 	}
-	if o.Bool(table.KeyDeletionVectorsEnabled) {
-		return nil, fmt.Errorf("%w: %s is true and write-only is false; set write-only and run a dedicated compaction beside this writer", table.ErrOption,
-			table.KeyDeletionVectorsEnabled.Name)
+	if err := CheckCompaction(s, o); err != nil {
+		return nil, err
 	}
 	c := &compactions{
 		table: t, tell: &cfg.Listener, pool: cfg.Compactions, stop: table.StopTrigger(o),
@@ -110,6 +108,21 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 		return nil, err
 	}
 	return c, nil
+}
+
+// CheckCompaction refuses, as table.ErrOption, tables with write-only=false that can't be compacted inside a writer. Open does too.
+func CheckCompaction(s *table.Schema, o table.Options) error {
+	if o.Bool(table.KeyWriteOnly) {
+		return nil
+	}
+	if o.Bool(table.KeyDeletionVectorsEnabled) {
+		return fmt.Errorf("%w: %s is true and write-only is false; set write-only=true and run a dedicated compaction beside this writer", table.ErrOption,
+			table.KeyDeletionVectorsEnabled.Name)
+	}
+	if err := s.CheckCompactable(o); err != nil {
+		return fmt.Errorf("write-only is false, so the writer would compact: %w", err)
+	}
+	return nil
 }
 
 // use makes what is compacted from now on be written with a schema of the table, unless that is older than the one in use.
@@ -392,7 +405,8 @@ func (c *compactions) free() {
 	}
 }
 
-var errVoid = errors.New("somebody else has compacted the bucket meanwhile")
+// errVoid is what has become of a compaction whose files somebody else has replaced.
+var errVoid = fmt.Errorf("%w: somebody else has compacted the bucket meanwhile", table.ErrConflict)
 
 // listener also learns which snapshots are ours.
 func (c *compactions) listener(l table.Listener) table.Listener {

@@ -116,7 +116,7 @@ func (j *compactJob) run() {
 	c.remove(j.b, obsolete)
 	if err == nil {
 		c.stats.done.Add(1)
-	} else if c.ctx.Err() == nil {
+	} else if c.ctx.Err() == nil && !errors.Is(err, errVoid) {
 		c.stats.failed.Add(1)
 	}
 	if f := c.tell.CompactionEnd; f != nil {

@@ -44,12 +44,14 @@ type syncArgs struct {
 	MetadataColumnPrefix string `name:"metadata-column-prefix" help:"Not supported yet."`
 	SyncPKFromSource     string `name:"sync-primary-keys-from-source-schema" default:"true" enum:"true,false" help:"Take the primary key of the source when --primary_keys is not given."`
 
-	CommitInterval  time.Duration `name:"commit-interval" default:"15s" help:"Time between commits."`
-	StoragePatience time.Duration `name:"storage-patience" default:"24h" help:"How long the storage may fail, or be full, before the job gives up with exit 7. Until then it starts again from its last commit, by itself. 0s: at the first failure."`
-	StopAtLatest    bool          `name:"stop-at-latest" help:"Sync up to where the source is now, commit, and exit."`
-	Listen          string        `name:"listen" placeholder:"ADDR" help:"Serve /metrics, /healthz and /debug/pprof on this address."`
-	DryRun          bool          `name:"dry-run" help:"Print the effective settings and where each comes from, connect and check, write nothing."`
-	SpillDir        []string      `name:"spill-dir" type:"path" help:"Local directory for spilled rows. Repeat it. Default: the system's temporary directory."`
+	CommitInterval    time.Duration `name:"commit-interval" default:"15s" help:"Time between commits."`
+	StoragePatience   time.Duration `name:"storage-patience" default:"24h" help:"How long the storage may fail, or be full, before the job gives up with exit 7. Until then it starts again from its last commit, by itself. 0s: at the first failure."`
+	StopAtLatest      bool          `name:"stop-at-latest" help:"Sync up to where the source is now, commit, and exit."`
+	Listen            string        `name:"listen" placeholder:"ADDR" help:"Serve /metrics, /healthz and /debug/pprof on this address."`
+	DryRun            bool          `name:"dry-run" help:"Print the effective settings and where each comes from, connect and check, write nothing."`
+	CompactionWorkers int           `name:"compaction-workers" default:"0" placeholder:"N" help:"Most compactions at once, of a table with write-only=false. 0: half of the CPUs."`
+	CompactionMemory  string        `name:"compaction-memory" placeholder:"SIZE" help:"Memory of all compactions together, beside the write buffers. Default: 128mb each."`
+	SpillDir          []string      `name:"spill-dir" type:"path" help:"Local directory for spilled rows. Repeat it. Default: the system's temporary directory."`
 }
 
 type demoArgs struct {

@@ -78,6 +78,11 @@ func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
 		}
 		b.files.Store(int64(files))
 		if b.seen(deepest, time.Now()) {
+			if !t.Options().Bool(table.KeyWriteOnly) {
+				j.log.Warn("compaction inside the writer is behind: readers have to merge ever more files. Give it more --compaction_workers, or a dedicated one with write-only=true",
+					"level0_files_of_worst_bucket", deepest, "compaction_trigger", b.trigger)
+				continue
+			}
 			j.log.Warn("nobody compacts the table, or too slowly: readers have to merge ever more files. Run a dedicated compaction beside this job: paimon-go-compact compact --warehouse "+
 				j.args.Warehouse+" --database "+j.args.Database+" --table "+j.args.Table, "level0_files_of_worst_bucket", deepest, "compaction_trigger", b.trigger)
 		}

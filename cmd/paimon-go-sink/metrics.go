@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -34,6 +35,8 @@ type metrics struct {
 	lastSnapshot  atomic.Int64
 	failed        atomic.Int64
 	lastEarly     atomic.Int64 // Unix milliseconds of the last warning of early flushes
+	lastWait      atomic.Int64 // of the last warning of a wait for compaction
+	lastFailed    atomic.Int64 // of the last warning of a compaction that failed
 	backlog       backlog
 }
 
@@ -77,6 +80,30 @@ func (m *metrics) listener() writer.Listener {
 			}
 			m.job.log.Warn("rows go to level-0 files before their commit, which makes more files: spilling is off, or its directories are full or can't be written; give --spill_dir with room, or a larger write-buffer-size",
 				"spill_dirs", m.job.args.SpillDir, "error", s.Err)
+		},
+		CompactionWait: func(i writer.CompactionWaitInfo) {
+			now := time.Now().UnixMilli()
+			if last := m.lastWait.Load(); now-last < time.Minute.Milliseconds() || !m.lastWait.CompareAndSwap(last, now) {
+				return
+			}
+			m.job.log.Warn("a commit waits for compaction: a bucket has more sorted runs than num-sorted-run.stop-trigger; to go on without waiting set it to 2147483647, and give compaction more --compaction_workers, or run a dedicated one with write-only=true",
+				"bucket", i.Bucket, "runs", i.Runs, "stop_trigger", i.StopTrigger)
+		},
+		CompactionEnd: func(i writer.CompactionInfo) {
+			if i.Err == nil {
+				m.job.log.Debug("compacted", "bucket", i.Bucket, "reason", i.Reason, "files", i.Files, "runs", i.Runs, "rows", i.RowsWritten, "ms", i.Duration.Milliseconds())
+				return
+			}
+			now := time.Now().UnixMilli()
+			if last := m.lastFailed.Load(); errors.Is(i.Err, context.Canceled) || errors.Is(i.Err, table.ErrConflict) || now-last < time.Minute.Milliseconds() || !m.lastFailed.CompareAndSwap(last, now) {
+				return
+			}
+			m.job.log.Warn("a compaction inside the writer went wrong, trying on; commits go on without it", "bucket", i.Bucket, "error", i.Err)
+		},
+		MaintainEnd: func(i writer.MaintainInfo) {
+			if i.Err != nil {
+				m.job.log.Warn("the expiry of snapshots goes wrong, trying on", "error", i.Err)
+			}
 		},
 		Commit: table.Listener{Retry: func(r table.RetryInfo) {
 			m.retries.Add(1)
@@ -138,6 +165,16 @@ func (m *metrics) gauges() []cli.Value {
 		cli.Gauge("paimon_flush_queue_depth", "Flushes and spills that wait for a worker.", float64(s.PoolDepth)),
 		cli.Gauge("paimon_level0_files_deepest", "Level-0 files of the worst bucket at the last look, each half a minute. It grows when nobody compacts.", float64(m.backlog.deepest.Load())),
 		cli.Gauge("paimon_level0_files", "Level-0 files of all buckets at the last look.", float64(m.backlog.files.Load())),
+		cli.Counter("paimon_inline_compactions_total", "Compactions inside the writer (write-only=false).", float64(s.Compactions)),
+		cli.Gauge("paimon_inline_compactions_running", "Compactions under way.", float64(s.CompactionsRunning)),
+		cli.Gauge("paimon_inline_compactions_queued", "Compactions that wait for a worker.", float64(s.CompactionsQueued)),
+		cli.Counter("paimon_inline_compaction_failures_total", "Compactions that went wrong; they are tried again.", float64(s.CompactionFailures)),
+		cli.Counter("paimon_inline_compaction_conflicts_total", "Commits that were made without their compactions, as another process had compacted the same files.", float64(s.CompactionConflicts)),
+		cli.Counter("paimon_inline_compaction_read_bytes_total", "Bytes read by compactions.", float64(s.CompactionRead)),
+		cli.Counter("paimon_inline_compaction_written_bytes_total", "Bytes written by compactions.", float64(s.CompactionWritten)),
+		cli.Counter("paimon_inline_compaction_waits_total", "Commits that waited since a bucket had more sorted runs than num-sorted-run.stop-trigger.", float64(s.CompactionWaits)),
+		cli.Counter("paimon_inline_compaction_wait_seconds_total", "Time of those waits.", s.CompactionWaitTime.Seconds()),
+		cli.Gauge("paimon_inline_sorted_runs_deepest", "Sorted runs of the worst bucket that was written lately.", float64(s.MaxRuns)),
 		cli.Gauge("paimon_buckets", "Buckets in memory.", float64(s.Buckets)),
 	}
 }

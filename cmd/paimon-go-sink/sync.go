@@ -37,7 +37,9 @@ type job struct {
 	source    mysql.Config
 	options   table.Options // of --table_conf
 	lower     bool          // names are lower case (catalog_conf case-sensitive=false)
-	user      string
+
+	compactionMemory int64 // of --compaction_memory; 0: the default
+	user             string
 
 	fsys    fs.FileSystem
 	catalog map[string]string // settings of fsys
@@ -107,6 +109,14 @@ func newJob(ctx context.Context, args *syncArgs, log *slog.Logger) (*job, error)
 	}
 	if err := j.parseSource(&args.sourceArgs); err != nil {
 		return nil, err
+	}
+	if s := args.CompactionMemory; s != "" {
+		if j.compactionMemory, err = table.ParseSize(s); err != nil || j.compactionMemory < leastCompaction {
+			return nil, fmt.Errorf("--compaction_memory %s is no size of 16 MiB or more: %w", s, cli.ErrUsage)
+		}
+	}
+	if args.CompactionWorkers < 0 {
+		return nil, fmt.Errorf("--compaction_workers %d is below 0: %w", args.CompactionWorkers, cli.ErrUsage)
 	}
 	var warnings []string
 	if j.options, warnings, err = cli.TableOptions("table_conf", args.TableConf); err != nil {
@@ -245,7 +255,8 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	if err := j.warnOfOldRows(ctx); err != nil {
 		return err
 	}
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit, PairedUpdates: true})
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options(), j.compactionShare(t.Options())), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit, PairedUpdates: true,
+		CompactionWorkers: j.args.CompactionWorkers, CompactionMemory: j.compactionMemory})
 	if err != nil {
 		return err
 	}

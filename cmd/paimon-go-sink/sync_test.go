@@ -67,7 +67,7 @@ func TestRowsMoveBetweenPartitionsOutsideTheKey(t *testing.T) {
 func TestRefusedOptionsLeaveTheTableAsItWas(t *testing.T) {
 	w := t.TempDir()
 	replay(t, 0, w, fixedBucket...)
-	for _, o := range []string{"file.format=orc", "write-only=false"} {
+	for _, o := range []string{"file.format=orc", "manifest.format=orc"} {
 		require.Contains(t, replay(t, cli.ExitUsage, w, "--table_conf", o), strings.SplitN(o, "=", 2)[0])
 		require.Equal(t, int64(0), openTable(t, w).Schema().ID, o)
 	}

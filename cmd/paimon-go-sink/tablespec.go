@@ -13,6 +13,7 @@ import (
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/writer"
 )
 
 // prepareTable makes the table, or brings an existing one to what the source has now.
@@ -89,7 +90,7 @@ func checkWritable(s *table.Schema, o table.Options) error {
 	if _, err := lsm.NewMergeFunc(s, o); err != nil {
 		return err
 	}
-	return o.CheckWriteOnly()
+	return writer.CheckCompaction(s, o)
 }
 
 func fieldType(s *table.Schema, name string) string {

@@ -1,0 +1,110 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/paimon-go/paimon-go/integration/testkit"
+	"github.com/paimon-go/paimon-go/table"
+)
+
+// inlineTables are ways to compact inside the writer.
+var inlineTables = map[string]map[string]string{
+	"never waits": {"changelog-producer": "lookup", "changelog-producer.lookup-wait": "false", "num-sorted-run.stop-trigger": "2147483647", "sort-spill-threshold": "10"},
+	"lookup":      {"changelog-producer": "lookup"},
+	"full":        {"changelog-producer": "full-compaction", "full-compaction.delta-commits": "3"},
+	"waits":       {"num-sorted-run.stop-trigger": "3"},
+}
+
+func inlineJob(t *testing.T, db *testkit.DB, conf map[string]string) *testkit.Job {
+	j := testkit.NewJob(t, db, "s")
+	j.Interval = "100ms"
+	j.Conf["write-only"], j.Conf["bucket"], j.Conf["num-sorted-run.compaction-trigger"] = "false", "2", "3"
+	j.Conf["snapshot.num-retained.min"], j.Conf["snapshot.num-retained.max"] = "100000", "100000"
+	for k, v := range conf {
+		j.Conf[k] = v
+	}
+	return j
+}
+
+// requireInline requires that all engines read what MySQL has, and that the changelog tells the same once what is left has been
+// compacted.
+func requireInline(t *testing.T, j *testkit.Job) {
+	j.RequireSame()
+	x := j.At()
+	if producer := j.Conf["changelog-producer"]; producer != "" {
+		x.Compact("compact", "--once")
+		stream := x.JavaChanges(testkit.JavaVersions[0])
+		x.RequireChangelogCounts(stream)
+		testkit.RequireSameRows(t, "the replay", j.DB.Rows("s"), testkit.Replayed(t, stream))
+	}
+	x.RequireIntact()
+}
+
+// TestInlineCompaction streams changes into tables that the job compacts, and kills it at compactions' calls of storage.
+func TestInlineCompaction(t *testing.T) {
+	for name, conf := range inlineTables {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rng := seed(t)
+			db := testkit.MySQL(t).Database(t)
+			db.Exec(changedTable)
+			c := newChanger(rng, db, 300)
+			for range 30 {
+				c.step()
+			}
+			j := inlineJob(t, db, conf)
+			stop := c.goOn()
+			for i := range kills(t, 4) {
+				// The files of compactions come after those of flushes, between two commits.
+				p := j.StartToStall(fmt.Sprintf("%s /data- %d %s all", []string{"create", "write", "close"}[i%3], 5+rng.IntN(15), []string{"before", "half", "after"}[rng.IntN(3)]))
+				t.Log(p.KillStalled(time.Duration(rng.IntN(200)) * time.Millisecond))
+				j.At().RequireIntact()
+			}
+			p := j.Start()
+			from := j.Latest()
+			require.Eventually(t, func() bool { return j.Latest() > from+20 }, time.Minute, 100*time.Millisecond, "%s", p.Output())
+			stop()
+			p.WaitCaughtUp()
+			p.Stop()
+			require.Positive(t, compactSnapshots(j))
+			requireInline(t, j)
+		})
+	}
+}
+
+func compactSnapshots(j *testkit.Job) (n int) {
+	for _, s := range j.Snapshots() {
+		if s.CommitKind == table.CommitCompact {
+			n++
+		}
+	}
+	return n
+}
+
+// TestInlineConflicts has Java compact the same buckets all the time: that costs compactions, and no commit.
+func TestInlineConflicts(t *testing.T) {
+	rng := seed(t)
+	db := testkit.MySQL(t).Database(t)
+	db.Exec(changedTable)
+	c := newChanger(rng, db, 300)
+	c.step()
+	j := inlineJob(t, db, inlineTables["never waits"])
+	p := j.Start()
+	require.Eventually(t, func() bool { return j.Latest() > 0 }, time.Minute, 10*time.Millisecond, "%s", p.Output())
+	stop := c.goOn()
+	end := javaLoop(t, j.At(), testkit.JavaVersions[0])
+	time.Sleep(15 * time.Second) // that long
+	end()
+	stop()
+	p.WaitCaughtUp()
+	t.Logf("%d snapshots, %d of compactions", j.Latest(), compactSnapshots(j))
+	p.Stop()
+	require.NotContains(t, p.Output(), "ErrConflict")
+	requireInline(t, j)
+}
