@@ -154,6 +154,7 @@ var jobTables = map[string]table.Options{
 	" merged changelog": {"changelog-producer": "input", "precommit-compact": "true"},
 	" spill":            {"write-buffer-size": "48 kb", "page-size": "4 kb", "spill-compression": "none"},
 	" dynamic buckets":  {"bucket": "-1", "dynamic-bucket.target-row-num": "4"},
+	" compaction":       {"write-only": "false", "num-sorted-run.compaction-trigger": "1", "commit.force-compact": "true"},
 	" early flush":      {"write-buffer-size": "48 kb", "page-size": "4 kb", "write-buffer-spillable": "false"},
 }
 
