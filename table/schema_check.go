@@ -217,18 +217,24 @@ func (s *Schema) CheckWritable(o Options) error {
 	return o.CheckWritable()
 }
 
-// CheckCompactable refuses, as ErrOption, tables that the compactor can't compact as Java would. o are the effective options.
+// CheckCompactable refuses, as ErrOption, tables whose buckets can't be compacted as Java would. o are the effective options.
 func (s *Schema) CheckCompactable(o Options) error {
 	if len(s.PrimaryKeys) == 0 {
 		return fmt.Errorf("%w: the table has no primary key, and only tables with one are compacted", ErrOption)
 	}
+	return o.CheckCompactable()
+}
+
+// CheckDedicated is CheckCompactable for compaction beside the writer, which Java's job (CompactorSinkBuilder) doesn't do for keys
+// that move between partitions.
+func (s *Schema) CheckDedicated(o Options) error {
 	if o.Int(KeyBucket) == -1 {
 		for _, p := range s.PartitionKeys {
 			if !slices.Contains(s.PrimaryKeys, p) {
-				return fmt.Errorf("%w: bucket is -1 and partition column %s is not part of the primary key; such tables can't be compacted beside their writer",
-					ErrOption, p)
+				return fmt.Errorf("%w: bucket is -1 and partition column %s is not part of the primary key; such tables can't be compacted beside their writer, "+
+					"which compacts with write-only=false", ErrOption, p)
 			}
 		}
 	}
-	return o.CheckCompactable()
+	return s.CheckCompactable(o)
 }

@@ -226,7 +226,7 @@ func printBeside(ctx context.Context, out io.Writer, w *warehouse) error {
 		} else if err != nil {
 			return err
 		}
-		why := t.Schema().CheckCompactable(t.Options())
+		why := t.Schema().CheckDedicated(t.Options())
 		if why == nil {
 			_, why = lsm.NewRewriter(t, t.Schema(), lsm.RewriterConfig{Memory: leastMemory})
 		}
