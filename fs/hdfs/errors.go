@@ -29,6 +29,8 @@ const (
 	full
 	// noNodes is an answer to addBlock: no DataNode can take the block.
 	noNodes
+	// misset is an answer to settings of the file that the NameNode does not allow.
+	misset
 )
 
 // exceptions maps Java's classes, without the package, to ours.
@@ -110,6 +112,9 @@ var texts = []struct {
 	{"in safe mode", busy},
 	{"StandbyException", busy},
 	{"too busy", busy},
+	{"Requested replication factor of", misset},
+	{"min-block-size", misset},
+	{"max-blocks-per-file", misset},
 }
 
 // classifyLocal is for errors that are no answer. What happens while a connection is made has one text for all causes.
@@ -210,8 +215,19 @@ func wrap(op, path string, err error) error {
 	case full:
 		e.kind = fs.ErrFull
 		e.hint = "make room or raise the quota"
+	case misset:
+		e.kind, e.hint = fs.ErrConfig, missetHint(err)
 	}
 	return e
+}
+
+// missetHint says which setting the NameNode does not allow, and where it may come from.
+func missetHint(err error) string {
+	key := "dfs.blocksize"
+	if strings.Contains(message(err), "replication") {
+		key = "dfs.replication"
+	}
+	return "correct " + key + ", of --catalog_conf or of the hdfs-site.xml that is read here"
 }
 
 // isLeaseError tells whether an answer means that a file is no longer open for its writer.

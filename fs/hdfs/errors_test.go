@@ -30,6 +30,7 @@ func TestClassify(t *testing.T) {
 			errors.New("SASL handshake: [Root cause: KDC_Error] KDC_Error: AS Exchange Error: kerberos error response from KDC: KRB Error: (6) KDC_ERR_C_PRINCIPAL_UNKNOWN")},
 		full:    {answer{javaQuota, ""}, answer{"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException", ""}},
 		noNodes: {answer{javaIO, "File /x could only be written to 0 of the 1 minReplication nodes.\n\tat"}},
+		misset:  {answer{javaIO, tooManyCopies}, answer{javaIO, blockTooSmall}},
 		fatal:   {answer{javaIO, "something else"}, answer{javaEmpty, ""}, errClosed, fmt.Errorf("%w: x", errConfig), errLibrary},
 	} {
 		for _, err := range list {
@@ -46,6 +47,30 @@ func TestClassifyOneMessage(t *testing.T) {
 	}
 }
 
+const (
+	tooManyCopies = "Requested replication factor of 600 exceeds maximum of 512 for /x from 10.0.0.1\n\tat org"
+	blockTooSmall = "Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size): 512 < 1048576\n\tat org"
+)
+
+// TestSettingsThatTheNameNodeRefuses end a write at once, as wrong settings.
+func TestSettingsThatTheNameNodeRefuses(t *testing.T) {
+	c := startFake(t, 1)
+	f := c.open(t)
+	for text, key := range map[string]string{tooManyCopies: "dfs.replication", blockTooSmall: "dfs.blocksize"} {
+		c.setFault(func(method string, _ int) fault {
+			if method == "create" {
+				return fault{class: javaIO, text: text}
+			}
+			return fault{}
+		})
+		_, err := f.Publish(t.Context(), "hdfs:///f", []byte("x"))
+		require.ErrorIs(t, err, fs.ErrConfig)
+		require.ErrorIs(t, err, fs.ErrNotPublished)
+		require.ErrorContains(t, err, "correct "+key)
+		require.False(t, fs.Passing(err))
+	}
+}
+
 func TestErrorsForCallers(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -55,6 +80,8 @@ func TestErrorsForCallers(t *testing.T) {
 		{answer{javaMissing, "File does not exist: /x\n\tat org"}, fs.ErrNotExist, "open hdfs://c/x: FileNotFoundException: File does not exist: /x"},
 		{answer{javaDenied, "Permission denied: user=u"}, fs.ErrPermission, "HADOOP_USER_NAME"},
 		{answer{javaQuota, "The quota is exceeded"}, fs.ErrFull, "make room"},
+		{answer{javaIO, tooManyCopies}, fs.ErrConfig, "correct dfs.replication"},
+		{answer{javaIO, blockTooSmall}, fs.ErrConfig, "correct dfs.blocksize"},
 		{io.EOF, fs.ErrTransient, "hadoop.security.authentication"},
 	} {
 		err := wrap("open", "hdfs://c/x", c.err)
