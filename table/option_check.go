@@ -176,15 +176,6 @@ func (o Options) checkLimits(limitOf func(*Key) (string, func(string) bool)) err
 	return nil
 }
 
-// CheckWriteOnly refuses, as ErrOption, tables that expect their writer to compact: it is for programs whose writers don't.
-func (o Options) CheckWriteOnly() error {
-	if o.Bool(KeyWriteOnly) {
-		return nil
-	}
-	return fmt.Errorf("%w: write-only is not true; set it (--table_conf write-only=true) and run a dedicated compaction beside this writer",
-		ErrOption)
-}
-
 // checkDynamic refuses dynamic options that contradict what is on disk, as Java's checkImmutability does; also another number
 // of buckets, with which Java's writers fail when they meet an old partition.
 func checkDynamic(stored, dynamic Options) error {

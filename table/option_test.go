@@ -174,8 +174,6 @@ func TestWritersRefuseWhatTheyCannotNeglect(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 	require.NoError(t, Options{}.CheckWritable())
-	require.ErrorIs(t, Options{}.CheckWriteOnly(), ErrOption)
-	require.NoError(t, Options{"write-only": "true"}.CheckWriteOnly())
 }
 
 // TestHonouredOptionsAreUsed keeps the status of options honest: the code reads each one that the table calls honoured.

@@ -22,6 +22,13 @@
 // local disk, and merged again when their epoch is flushed: memory pressure makes no more files. Write waits only when
 // memory is full and the pool is behind; Stats tells for how long it did.
 //
+// # Buckets, compaction
+//
+// With bucket=-1 the writer assigns keys to buckets (dynamic.go), by an index on local disk (package hashindex); the files of the
+// table's index are part of the commit that has the rows. With write-only=false what was flushed is compacted by a pool of its own
+// (compactions.go), and what it has done is part of the next checkpoint: it holds rows up only where options say so. Callers of
+// Barrier, who commit elsewhere, get neither.
+//
 // # Changelogs
 //
 // With changelog-producer=input the flush writes all rows of a bucket to changelog files too, in the order of keys and then of their
