@@ -16,7 +16,11 @@ var ErrPermission = iofs.ErrPermission
 // so, a storage that lacks what is needed.
 var ErrConfig = errors.New("wrong setting of the storage")
 
-// Classify adds the class of an operating system error (ErrFull, ErrPermission, ErrTransient) beside its cause: both
+// ErrInTheWay is wrapped by failures because of what lies at a path: a file where a directory belongs, or a directory where a file
+// does. Somebody must remove or rename it.
+var ErrInTheWay = errors.New("something else lies at the path: remove or rename it")
+
+// Classify adds the class of an operating system error (ErrFull, ErrPermission, ErrTransient, ErrInTheWay) beside its cause: both
 // errors.Is(err, fs.ErrFull) and errors.Is(err, syscall.ENOSPC) hold. Other errors come back as they are.
 func Classify(err error) error {
 	var no syscall.Errno
@@ -29,6 +33,8 @@ func Classify(err error) error {
 		class = ErrFull
 	case syscall.EROFS:
 		class = ErrPermission
+	case syscall.ENOTDIR, syscall.EISDIR:
+		class = ErrInTheWay
 	case syscall.EIO, syscall.ESTALE, syscall.EAGAIN, syscall.EINTR, syscall.EBUSY, syscall.ETIMEDOUT, syscall.EMFILE,
 		syscall.ENFILE, syscall.ENOMEM, syscall.ENOTCONN, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ECONNREFUSED,
 		syscall.ECONNRESET, syscall.ECONNABORTED:

@@ -66,7 +66,12 @@ func TestClassify(t *testing.T) {
 		require.True(t, fs.Unavailable(err))
 		require.ErrorIs(t, fs.Classify(err), class, "twice is as once")
 	}
-	for _, err := range []error{nil, io.EOF, fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, context.Canceled} {
+	for _, no := range []syscall.Errno{syscall.ENOTDIR, syscall.EISDIR} {
+		require.ErrorIs(t, fs.Classify(no), fs.ErrInTheWay)
+		require.False(t, fs.Unavailable(no))
+		require.False(t, fs.Passing(no))
+	}
+	for _, err := range []error{nil, io.EOF, fs.ErrNotExist, fs.ErrExist, syscall.EINVAL, context.Canceled} {
 		require.Equal(t, err, fs.Classify(err))
 		require.False(t, fs.Unavailable(err))
 	}

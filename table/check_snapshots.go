@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/paimon-go/paimon-go/fs"
@@ -29,6 +30,7 @@ func (c *checker) checkSnapshots() {
 		c.fail("snapshots", c.t.snapshotDir(), err)
 		return
 	}
+	c.checkInTheWay()
 	c.checkHint(hintLatest, latest, ids)
 	c.checkHint(hintEarliest, earliest, ids)
 	var prev *Snapshot
@@ -60,6 +62,21 @@ func (c *checker) checkSnapshots() {
 	}
 	if c.files {
 		c.checkOtherReferences()
+	}
+}
+
+// checkInTheWay reports directories with the names of snapshots, which no writer gets past.
+func (c *checker) checkInTheWay() {
+	for info, err := range c.t.fs.List(c.ctx, c.t.snapshotDir()) {
+		if err != nil {
+			c.fail("snapshots", c.t.snapshotDir(), err)
+			return
+		}
+		if digits, ok := strings.CutPrefix(info.Name, snapshotPrefix); ok && info.Dir {
+			if _, err := strconv.ParseUint(digits, 10, 63); err == nil {
+				c.errorf("in-the-way", fs.Join(c.t.snapshotDir(), info.Name), "a directory lies where a snapshot belongs: remove or rename it")
+			}
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ var classes = []cli.Class{
 	{Is: cli.Wraps(cdc.ErrRefused, table.ErrSchema), Code: cli.ExitRefused, What: "refused change or value; nothing after the last commit was applied; a type change: alter the Paimon table's column; a value: choose a policy; else read the table anew (docs/operating.md, After exit 5)"},
 	{Is: cli.Wraps(table.ErrCorrupt, table.ErrNewerFormat, format.ErrCorrupt), Code: cli.ExitCorrupt, What: "table corrupt or of a newer format; run paimon-go check on the table; no file was removed"},
 	{Is: cli.Wraps(cdc.ErrSource), Code: cli.ExitSource, What: "source unreachable or refused; see paimon-go-sink check_source; then start again with the same command"},
+	{Is: cli.InTheWay, Code: cli.ExitStorage, What: "something else lies at a path named above; remove or rename it, then start again with the same command: it goes on from the last commit"},
 	{Is: cli.Denied, Code: cli.ExitStorage, What: "the storage refuses access; give the user or the keys named above the rights, then start again with the same command: it goes on from the last commit"},
 	{Is: cli.StorageFailed, Code: cli.ExitStorage, What: "storage unreachable, full or out of commit retries; mend the storage, then start again with the same command: it goes on from the last commit"},
 }

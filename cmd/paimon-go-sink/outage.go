@@ -89,7 +89,7 @@ func stopped(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
 func passes(err error) bool {
 	for _, c := range classes {
 		if c.Is(err) {
-			return c.Code == cli.ExitStorage && (fs.Passing(err) || errors.Is(err, table.ErrUnknownOutcome))
+			return c.Code == cli.ExitStorage && !cli.InTheWay(err) && (fs.Passing(err) || errors.Is(err, table.ErrUnknownOutcome))
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,6 +90,31 @@ func TestDamagedTablesAreCorrupt(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, files, "nothing is made in its place")
 	}
+}
+
+// A directory in the place of the next snapshot, or a file in that of a bucket, has words of its own.
+func TestWhatLiesInTheWayIsTold(t *testing.T) {
+	w := t.TempDir()
+	replay(t, 0, w, fixedBucket...)
+	latest, err := openTable(t, w).Latest(t.Context())
+	require.NoError(t, err)
+	next := filepath.Join(w, "d.db", "t", "snapshot", fmt.Sprint("snapshot-", latest.ID+1))
+	require.NoError(t, os.Mkdir(next, 0o700))
+	out := replay(t, cli.ExitStorage, w, "--table_conf", "commit.user-prefix=other")
+	require.Contains(t, out, "a directory lies at "+next)
+	require.Contains(t, out, "exit 7: something else lies at a path named above")
+	require.NoError(t, os.Remove(next))
+	replay(t, 0, w, "--table_conf", "commit.user-prefix=other")
+
+	buckets, err := filepath.Glob(filepath.Join(w, "d.db", "t", "*bucket-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, buckets)
+	for _, b := range buckets {
+		require.NoError(t, os.RemoveAll(b))
+		require.NoError(t, os.WriteFile(b, nil, 0o600))
+	}
+	out = replay(t, cli.ExitStorage, w, "--table_conf", "commit.user-prefix=third")
+	require.Contains(t, out, "a file lies at "+buckets[0])
 }
 
 // Without its position, a job reads everything again and can't know what to delete.

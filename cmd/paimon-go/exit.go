@@ -25,6 +25,7 @@ var classes = []cli.Class{
 	{Is: cli.Wraps(table.ErrCorrupt, format.ErrCorrupt, table.ErrNewerFormat), Code: cli.ExitCorrupt, What: "table corrupt or of a newer format; paimon-go check tells more, no file was changed"},
 	{Is: cli.Wraps(lsm.ErrUnsupported), Code: cli.ExitUsage, What: "this kind of table is not read by this program; read it with another Paimon engine"},
 	{Is: cli.Wraps(cli.ErrUsage, fs.ErrConfig, table.ErrOption, table.ErrSchema, table.ErrNoTable, table.ErrTableExists), Code: cli.ExitUsage, What: "usage; correct the arguments named above, --help lists them"},
+	{Is: cli.InTheWay, Code: cli.ExitStorage, What: "something else lies at a path named above; remove or rename it, then run it again"},
 	{Is: cli.Denied, Code: cli.ExitStorage, What: "the storage refuses access; give the user or the keys named above the right to read"},
 	{Is: cli.StorageFailed, Code: cli.ExitStorage, What: "storage unreachable, full, or a file has gone; mend the storage or take a snapshot that has not expired"},
 }

@@ -121,6 +121,15 @@ func TestErrorsSayTheCodeAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestCheckSeesADirectoryInThePlaceOfTheNextSnapshot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(golden+"/warehouse/golden.db/evolution_avro")))
+	require.NoError(t, os.Mkdir(dir+"/snapshot/snapshot-99", 0o700))
+	out, _ := call(t, cli.ExitCorrupt, "check", dir)
+	require.Contains(t, out, "snapshot-99: a directory lies where a snapshot belongs")
+	require.Contains(t, out, "1 errors")
+}
+
 func TestCheckOfADamagedTableExitsWith4(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(golden+"/warehouse/golden.db/evolution_avro")))

@@ -389,9 +389,17 @@ func empty(t *testing.T, fsys fs.FileSystem, root string) {
 
 func parentIsFile(t *testing.T, fsys fs.FileSystem, root string) {
 	Write(t, fsys, fs.Join(root, "f"), nil)
-	require.Error(t, tryWrite(t, fsys, fs.Join(root, "f", "g"), "x"))
+	require.ErrorIs(t, tryWrite(t, fsys, fs.Join(root, "f", "g"), "x"), fs.ErrInTheWay)
 	_, err := fsys.Publish(t.Context(), fs.Join(root, "f", "g"), nil)
 	require.ErrorIs(t, err, fs.ErrNotPublished)
+	require.ErrorIs(t, err, fs.ErrInTheWay)
+	for _, err := range fsys.List(t.Context(), fs.Join(root, "f")) {
+		require.ErrorIs(t, err, fs.ErrInTheWay)
+	}
+	Write(t, fsys, fs.Join(root, "d", "f"), nil)
+	_, err = fsys.Open(t.Context(), fs.Join(root, "d"))
+	require.ErrorIs(t, err, fs.ErrInTheWay)
+	require.ErrorContains(t, err, "d")
 }
 
 func slashes(t *testing.T, fsys fs.FileSystem, root string) {

@@ -31,6 +31,8 @@ const (
 	noNodes
 	// misset is an answer to settings of the file that the NameNode does not allow.
 	misset
+	// blocked is an answer for a path where something else lies than what it takes.
+	blocked
 )
 
 // exceptions maps Java's classes, without the package, to ours.
@@ -49,6 +51,9 @@ var exceptions = map[string]class{
 	"SubClusterUnavailableException":                      busy,
 	"ConnectTimeoutException":                             busy,
 	"FileNotFoundException":                               missing,
+	"ParentNotDirectoryException":                         blocked,
+	"PathIsNotDirectoryException":                         blocked,
+	"PathIsDirectoryException":                            blocked,
 	"NoSuchFileException":                                 missing,
 	"FileAlreadyExistsException":                          exists,
 	"AlreadyBeingCreatedException":                        exists,
@@ -78,10 +83,13 @@ func classify(err error) class {
 	}
 	name := r.Exception()
 	name = name[strings.LastIndexByte(name, '.')+1:]
+	m := r.Message()
 	if c, ok := exceptions[name]; ok {
+		if c == missing && strings.Contains(m, "is not a file") {
+			return blocked
+		}
 		return c
 	}
-	m := r.Message()
 	switch {
 	case name == "RemoteException" || name == "IOException" || name == "ServiceException":
 		return classifyMessage(m)
@@ -204,9 +212,8 @@ func wrap(op, path string, err error) error {
 		e.hint = "no datanode takes blocks: are they up and do they have space?"
 	case missing:
 		e.kind = fs.ErrNotExist
-		if strings.Contains(message(err), "not a file") {
-			e.kind = nil
-		}
+	case blocked:
+		e.kind, e.hint = fs.ErrInTheWay, blockedHint(err)
 	case exists:
 		e.kind = fs.ErrExist
 	case denied:
@@ -228,6 +235,14 @@ func missetHint(err error) string {
 		key = "dfs.replication"
 	}
 	return "correct " + key + ", of --catalog_conf or of the hdfs-site.xml that is read here"
+}
+
+// blockedHint says what lies at the path that the NameNode names.
+func blockedHint(err error) string {
+	if strings.Contains(message(err), "not a file") || strings.Contains(message(err), "PathIsDirectory") {
+		return "a directory lies there, where a file belongs: remove or rename it"
+	}
+	return "a file lies there, where a directory belongs: remove or rename it"
 }
 
 // isLeaseError tells whether an answer means that a file is no longer open for its writer.

@@ -80,6 +80,8 @@ func TestErrorsForCallers(t *testing.T) {
 		{answer{javaMissing, "File does not exist: /x\n\tat org"}, fs.ErrNotExist, "open hdfs://c/x: FileNotFoundException: File does not exist: /x"},
 		{answer{javaDenied, "Permission denied: user=u"}, fs.ErrPermission, "HADOOP_USER_NAME"},
 		{answer{javaQuota, "The quota is exceeded"}, fs.ErrFull, "make room"},
+		{answer{javaMissing, "Path is not a file: /t/snapshot/snapshot-2"}, fs.ErrInTheWay, "/t/snapshot/snapshot-2 (a directory lies there, where a file belongs: remove or rename it)"},
+		{answer{javaNoDir, "/t/dt=1 (is not a directory)"}, fs.ErrInTheWay, "/t/dt=1 (is not a directory) (a file lies there, where a directory belongs: remove or rename it)"},
 		{answer{javaIO, tooManyCopies}, fs.ErrConfig, "correct dfs.replication"},
 		{answer{javaIO, blockTooSmall}, fs.ErrConfig, "correct dfs.blocksize"},
 		{io.EOF, fs.ErrTransient, "hadoop.security.authentication"},

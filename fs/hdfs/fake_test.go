@@ -172,6 +172,9 @@ func (c *fakeCluster) answer(conn net.Conn, id uint64, method string, req []byte
 	var resp []byte
 	if x.class == "" && !x.lose {
 		resp, x.class = c.do(method, req)
+		if f := c.files[text(req, 1)]; x.class == javaMissing && f != nil && f.dir {
+			x.text = "Path is not a file: " + text(req, 1)
+		}
 		if x.class == javaIO {
 			x.text = "File x could only be written to 0 of the 1 minReplication nodes."
 		}

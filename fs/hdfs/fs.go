@@ -140,7 +140,7 @@ func (f *FS) List(ctx context.Context, dir string) iter.Seq2[fs.Info, error] {
 		for {
 			page, more, found, err := f.nn.list(ctx, path, after)
 			if err == nil && len(page) == 1 && page[0].name == "" {
-				err = &opError{op: "list", path: dir, cause: errors.New("is not a directory")}
+				err = &opError{"list", dir, fs.ErrInTheWay, errors.New("is not a directory"), "a file lies there, where a directory belongs: remove or rename it"}
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return

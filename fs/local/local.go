@@ -62,7 +62,7 @@ func (FS) Create(ctx context.Context, path string) (fs.Writer, error) {
 	}
 	f, err := create(p)
 	if err != nil {
-		return nil, fs.Classify(err)
+		return nil, inTheWay(p, err)
 	}
 	return &writer{f: f, path: p}, nil
 }
@@ -119,15 +119,15 @@ func (FS) Open(ctx context.Context, path string) (fs.Reader, error) {
 	}
 	f, err := os.Open(p)
 	if err != nil {
-		return nil, fs.Classify(err)
+		return nil, inTheWay(p, err)
 	}
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
-		err = &iofs.PathError{Op: "open", Path: p, Err: errors.New("is a directory")}
+		err = &iofs.PathError{Op: "open", Path: p, Err: syscall.EISDIR}
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, fs.Classify(err)
+		return nil, inTheWay(p, err)
 	}
 	return &reader{f: f, size: st.Size()}, nil
 }
@@ -155,7 +155,7 @@ func (FS) List(ctx context.Context, dir string) iter.Seq2[fs.Info, error] {
 		}
 		entries, err := os.ReadDir(p)
 		if err != nil && !errors.Is(err, iofs.ErrNotExist) {
-			yield(fs.Info{}, fs.Classify(err))
+			yield(fs.Info{}, inTheWay(p, err))
 			return
 		}
 		for _, e := range entries {
@@ -200,7 +200,7 @@ func (FS) Publish(ctx context.Context, path string, data []byte) (bool, error) {
 	}
 	tmp, err := writeTemp(p, data)
 	if err != nil {
-		return false, notPublished(err)
+		return false, notPublished(inTheWay(p, err))
 	}
 	defer func() { _ = os.Remove(tmp) }() // a leftover is hidden from readers and known to orphan cleaning
 	if err := os.Link(tmp, p); err != nil && !sameFile(tmp, p) {
@@ -238,14 +238,36 @@ func (FS) Replace(ctx context.Context, path string, data []byte) error {
 	}
 	tmp, err := writeTemp(p, data)
 	if err != nil {
-		return fs.Classify(err)
+		return inTheWay(p, err)
 	}
 	if err := os.Rename(tmp, p); err != nil {
 		_ = os.Remove(tmp)
-		return fs.Classify(err)
+		if st, statErr := os.Lstat(p); statErr == nil && st.IsDir() { // some systems say that it exists
+			err = &iofs.PathError{Op: "replace", Path: p, Err: syscall.EISDIR}
+		}
+		return inTheWay(p, err)
 	}
 	// Or a power cut brings back what was before, such as a position of before a commit that has been made.
 	return fs.Classify(syncDir(filepath.Dir(p)))
+}
+
+// inTheWay classifies an error of a call for a file or directory, and says what lies in its way, if that is it.
+func inTheWay(p string, err error) error {
+	err = fs.Classify(err)
+	if !errors.Is(err, fs.ErrInTheWay) {
+		return err
+	}
+	for ; ; p = filepath.Dir(p) {
+		st, statErr := os.Stat(p)
+		switch {
+		case statErr == nil && st.IsDir():
+			return fmt.Errorf("%w: a directory lies at %s, where a file belongs: remove or rename it", err, p)
+		case statErr == nil:
+			return fmt.Errorf("%w: a file lies at %s, where a directory belongs: remove or rename it", err, p)
+		case p == filepath.Dir(p):
+			return err
+		}
+	}
 }
 
 func writeTemp(p string, data []byte) (string, error) {

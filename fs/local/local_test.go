@@ -49,6 +49,19 @@ func TestPublishHasOneWinnerAmongProcesses(t *testing.T) {
 	fstest.RaceProcesses(t, local.FS{}, t.TempDir(), count)
 }
 
+// TestWhatLiesInTheWayIsNamed also when it is far above the path of the call.
+func TestWhatLiesInTheWayIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dt=1"), nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "LATEST"), 0o700))
+	_, err := local.FS{}.Create(t.Context(), filepath.Join(dir, "dt=1", "bucket-0", "f"))
+	require.ErrorIs(t, err, fs.ErrInTheWay)
+	require.ErrorContains(t, err, "a file lies at "+filepath.Join(dir, "dt=1")+", where a directory belongs")
+	_, err = local.FS{}.Open(t.Context(), filepath.Join(dir, "LATEST"))
+	require.ErrorContains(t, err, "a directory lies at "+filepath.Join(dir, "LATEST")+", where a file belongs")
+	require.ErrorIs(t, local.FS{}.Replace(t.Context(), filepath.Join(dir, "LATEST"), nil), fs.ErrInTheWay)
+}
+
 func TestPath(t *testing.T) {
 	for uri, want := range map[string]string{
 		"/a/b": "/a/b", "file:/a/b": "/a/b", "file:///a/b": "/a/b", "file://localhost/a": "/a", "FILE:///a%25b": "/a%25b", "rel/a": "rel/a",

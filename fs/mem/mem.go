@@ -102,7 +102,7 @@ func (m *FS) makeParents(path string) {
 func (m *FS) checkParents(op, path string) error {
 	for dir := fs.Dir(path); dir != "" && dir != "/"; dir = fs.Dir(dir) {
 		if m.files[dir] != nil {
-			return &iofs.PathError{Op: op, Path: path, Err: syscall.ENOTDIR}
+			return fs.Classify(&iofs.PathError{Op: op, Path: path, Err: syscall.ENOTDIR})
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func (m *FS) Open(ctx context.Context, path string) (fs.Reader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, dir := m.dirs[path]; dir {
-		return nil, &iofs.PathError{Op: "open", Path: path, Err: fmt.Errorf("is a directory")}
+		return nil, fs.Classify(&iofs.PathError{Op: "open", Path: path, Err: syscall.EISDIR})
 	}
 	f := m.files[path]
 	if f == nil {

@@ -50,6 +50,9 @@ func Wraps(targets ...error) func(error) bool {
 // Denied tells errors of a storage that refuses access: waiting is of no use, and nothing is wrong with the storage.
 func Denied(err error) bool { return errors.Is(fs.Classify(err), fs.ErrPermission) }
 
+// InTheWay tells errors because of a file or directory that lies where something else belongs.
+func InTheWay(err error) bool { return errors.Is(fs.Classify(err), fs.ErrInTheWay) }
+
 // StorageFailed tells errors of the storage, or of a commit that ran out of its tries.
 func StorageFailed(err error) bool {
 	return fs.Unavailable(err) || noPath(err) || Wraps(ErrNotInTime, fs.ErrNotExist, fs.ErrTransient, table.ErrUnknownOutcome, table.ErrConflict)(err)
