@@ -75,6 +75,9 @@ func Open(ctx context.Context, uri string, conf map[string]string) (*FS, error) 
 			}
 		}
 	}
+	if err := checkSpoolDir(cfg.SpoolDir); err != nil {
+		return nil, err
+	}
 	cfg.SyncBlocks = strings.EqualFold(conf["hdfs.sync-blocks"], "true")
 	return New(ctx, cfg)
 }
@@ -101,6 +104,21 @@ func misspelt(conf map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// checkSpoolDir refuses a directory in which no file can be made. One that is full may have room later.
+func checkSpoolDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(dir, ".paimon-go-hdfs-*")
+	if err == nil {
+		return errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if errors.Is(fs.Classify(err), fs.ErrFull) {
+		return nil
+	}
+	return fmt.Errorf("%w: no file can be made in the directory hdfs.spool-dir=%s: %w", errConfig, dir, err)
 }
 
 // perhapsService says what is missing when a host isn't known that may be the name of a name service.

@@ -7,10 +7,19 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/paimon-go/paimon-go/fs"
 )
 
-var errConfig = errors.New("configuration")
+var errConfig error = configError{}
+
+// configError is what fs.ErrConfig is here, in fewer words.
+type configError struct{}
+
+func (configError) Error() string        { return "configuration" }
+func (configError) Is(target error) bool { return target == fs.ErrConfig }
 
 // settings are Hadoop's properties, with ${…} as in the files.
 type settings map[string]string
@@ -40,10 +49,11 @@ func loadSettings(conf map[string]string, getenv func(string) string) (settings,
 			}
 		}
 	}
-	if dir := strings.TrimSpace(conf["hadoop-conf-dir"]); dir != "" && loader != "env" {
-		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file://"), "file:")
-		if _, err := os.Stat(dir); err != nil {
+	if dir := optionDir(conf); dir != "" && loader != "env" {
+		if st, err := os.Stat(dir); err != nil {
 			return nil, fmt.Errorf("%w: hadoop-conf-dir: %w", errConfig, err)
+		} else if !st.IsDir() {
+			return nil, fmt.Errorf("%w: hadoop-conf-dir: %s is a file, not a directory", errConfig, dir)
 		}
 		if err := s.addDir(dir); err != nil {
 			return nil, err
@@ -62,8 +72,41 @@ func loadSettings(conf map[string]string, getenv func(string) string) (settings,
 	return s, nil
 }
 
+// optionDir is the directory that the option hadoop-conf-dir names.
+func optionDir(conf map[string]string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(conf["hadoop-conf-dir"]), "file://"), "file:")
+}
+
+// Doubts says which places of settings are named in catalog options or in the environment and give none. A directory of
+// the options that does not exist is an error, and not told here.
+func Doubts(conf map[string]string) []string {
+	loader := strings.ToLower(conf["hadoop-conf-loader"])
+	var out []string
+	doubt := func(name, dir string) {
+		if dir == "" || slices.ContainsFunc(confFiles[:2], func(file string) bool { _, err := os.Stat(filepath.Join(dir, file)); return err == nil }) {
+			return
+		}
+		if _, err := os.Stat(dir); err != nil {
+			out = append(out, fmt.Sprintf("%s=%s gives no settings: there is no such directory", name, dir))
+			return
+		}
+		out = append(out, fmt.Sprintf("%s=%s gives no settings: there is neither core-site.xml nor hdfs-site.xml in it", name, dir))
+	}
+	if loader != "option" {
+		doubt("HADOOP_CONF_DIR", strings.TrimSpace(os.Getenv("HADOOP_CONF_DIR")))
+	}
+	if dir := optionDir(conf); loader != "env" {
+		if _, err := os.Stat(dir); err == nil {
+			doubt("hadoop-conf-dir", dir)
+		}
+	}
+	return out
+}
+
+var confFiles = []string{"core-site.xml", "hdfs-site.xml", "mapred-site.xml"}
+
 func (s settings) addDir(dir string) error {
-	for _, name := range []string{"core-site.xml", "hdfs-site.xml", "mapred-site.xml"} {
+	for _, name := range confFiles {
 		path := filepath.Join(dir, name)
 		b, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {

@@ -65,13 +65,31 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	require.ErrorContains(t, err, "/no/such/dir")
 	_, err = loadSettings(map[string]string{"hadoop-conf-loader": "some"}, none)
 	require.ErrorContains(t, err, "all, env or option")
+	require.ErrorIs(t, err, fs.ErrConfig)
 	dir := t.TempDir()
+	_, err = loadSettings(map[string]string{"hadoop-conf-dir": "/dev/null"}, none)
+	require.ErrorContains(t, err, "/dev/null is a file")
 	writeConf(t, dir, map[string]string{"core-site.xml": "<property>"})
 	_, err = loadSettings(map[string]string{"hadoop-conf-dir": dir}, none)
 	require.ErrorContains(t, err, "core-site.xml")
 	require.NoError(t, os.WriteFile(dir+"/core-site.xml", []byte(`<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="other.xml"/></configuration>`), 0o644))
 	_, err = loadSettings(map[string]string{"hadoop-conf-dir": dir}, none)
 	require.ErrorContains(t, err, "other.xml")
+}
+
+// TestDoubts are about what is named and gives nothing.
+func TestDoubts(t *testing.T) {
+	empty, good := t.TempDir(), t.TempDir()
+	none := filepath.Join(empty, "none")
+	writeConf(t, good, map[string]string{"hdfs-site.xml": ""})
+	t.Setenv("HADOOP_CONF_DIR", "")
+	require.Empty(t, Doubts(nil))
+	require.Empty(t, Doubts(map[string]string{"hadoop-conf-dir": "file://" + good}))
+	require.Equal(t, []string{"hadoop-conf-dir=" + empty + " gives no settings: there is neither core-site.xml nor hdfs-site.xml in it"}, Doubts(map[string]string{"hadoop-conf-dir": empty}))
+	require.Empty(t, Doubts(map[string]string{"hadoop-conf-dir": empty, "hadoop-conf-loader": "env"}))
+	t.Setenv("HADOOP_CONF_DIR", none)
+	require.Equal(t, []string{"HADOOP_CONF_DIR=" + none + " gives no settings: there is no such directory"}, Doubts(nil))
+	require.Empty(t, Doubts(map[string]string{"hadoop-conf-loader": "option"}))
 }
 
 func TestExpand(t *testing.T) {
@@ -133,6 +151,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"hdfs.retry-time":      {"-3m", "more than nothing"},
 		"hdfs.spool-memory":    {"-1", "bytes"},
 		"hadoop-conf-loader":   {"envv", "env"},
+		"hdfs.spool-dir":       {"/dev/null/x", "hdfs.spool-dir=/dev/null/x"},
 		"dfs.blocksize.unused": {"x", ""},
 	} {
 		_, err := Open(endedContext(), "hdfs://127.0.0.1:1/wh", map[string]string{key: c.value})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/fs"
-	_ "github.com/paimon-go/paimon-go/fs/hdfs"  // hdfs://
+	"github.com/paimon-go/paimon-go/fs/hdfs"
 	_ "github.com/paimon-go/paimon-go/fs/local" // plain paths
 	"github.com/paimon-go/paimon-go/fs/s3"
 	"github.com/paimon-go/paimon-go/table"
@@ -29,8 +29,18 @@ func Storage(ctx context.Context, flag, uri string, catalogConf []string, spillD
 	if m := conf["metastore"]; m != "" && m != "filesystem" {
 		return nil, "", nil, fmt.Errorf("--catalog_conf metastore=%s is not supported, only filesystem: %w", m, ErrUsage)
 	}
+	if fs.Scheme(uri) == "hdfs" {
+		for _, doubt := range hdfs.Doubts(conf) {
+			slog.Warn(doubt)
+		}
+	}
 	if len(spillDirs) > 0 && conf["hdfs.spool-dir"] == "" {
 		conf["hdfs.spool-dir"] = spillDirs[0]
+		if fs.Scheme(uri) == "hdfs" { // it must be there when the storage is opened, which is before anything spills
+			if err := os.MkdirAll(spillDirs[0], 0o700); err != nil {
+				return nil, "", nil, fmt.Errorf("--spill_dir: %w: %w", err, ErrUsage)
+			}
+		}
 	}
 	if fs.Scheme(uri) == "" {
 		if uri, err = filepath.Abs(uri); err != nil {

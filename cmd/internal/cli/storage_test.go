@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +36,27 @@ func TestStorageThatCantBeOpened(t *testing.T) {
 		require.ErrorIs(t, err, c.err)
 		require.Equal(t, c.usage, errors.Is(err, ErrUsage), "%v", err)
 	}
+}
+
+// TestWrongDirectoriesOfHDFS are refused, or doubted, before the cluster is asked.
+func TestWrongDirectoriesOfHDFS(t *testing.T) {
+	dir := t.TempDir()
+	none := filepath.Join(dir, "none")
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Setenv("HADOOP_CONF_DIR", none)
+	for _, conf := range []string{"hadoop-conf-dir=" + none, "hdfs.spool-dir=" + none} {
+		_, _, _, err := Storage(t.Context(), "--warehouse", "hdfs://127.0.0.1:1/w", []string{conf})
+		require.ErrorIs(t, err, fs.ErrConfig, conf)
+		require.ErrorContains(t, err, none)
+		require.Equal(t, ExitUsage, Report(io.Discard, err, []Class{{Is: Wraps(ErrUsage), Code: ExitUsage}}, ""))
+	}
+	require.Contains(t, log.String(), "HADOOP_CONF_DIR="+none+" gives no settings")
+	_, _, _, err := Storage(t.Context(), "--warehouse", "hdfs://127.0.0.1:1/w", nil, "/dev/null/spill")
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, "--spill_dir")
 }
 
 // TestWaitingIsTold soon, with what is waited for and what may be wrong with it.
