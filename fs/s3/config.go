@@ -118,6 +118,9 @@ func ConfigOf(bucket string, conf map[string]string) (Config, error) {
 			c.Ignored = append(c.Ignored, ignored)
 		}
 	}
+	if c.PartSize > 0 && c.PartSize < minPart {
+		c.Ignored = append(c.Ignored, fmt.Sprintf("%s=%s (parts have 5 MiB at least, which are taken)", from["multipart.size"], set["multipart.size"]))
+	}
 	slices.Sort(c.Ignored)
 	return c, p.err
 }

@@ -104,6 +104,19 @@ func TestIgnoredKeysNameTheNearest(t *testing.T) {
 	require.Equal(t, []string{"fs.s3a.path.style.acces (is fs.s3a.path.style.access meant?)", "s3.acces-key (is s3.access.key meant?)", "s3.committer.name"}, c.Ignored)
 }
 
+// TestPartsThatAreTooSmall are of the least size that the protocol has, and it is told.
+func TestPartsThatAreTooSmall(t *testing.T) {
+	c, err := ConfigOf("b", map[string]string{"s3a.multipart.size": "1M"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"s3a.multipart.size=1M (parts have 5 MiB at least, which are taken)"}, c.Ignored)
+	require.EqualValues(t, 5<<20, c.withDefaults().PartSize)
+	for _, size := range []string{"", "5M", "64M"} {
+		c, err := ConfigOf("b", map[string]string{"s3a.multipart.size": size})
+		require.NoError(t, err)
+		require.Empty(t, c.Ignored, size)
+	}
+}
+
 func TestNoCredentialsAreToldAtOnce(t *testing.T) {
 	for _, env := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
 		t.Setenv(env, "")

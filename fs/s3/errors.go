@@ -54,8 +54,10 @@ var byCode = map[string]class{
 	"BadDigest": passing, "XAmzContentSHA256Mismatch": passing,
 	"ExpiredToken": expired, "ExpiredTokenException": expired, "TokenRefreshRequired": expired,
 	"AccessDenied": denied, "InvalidAccessKeyId": denied, "SignatureDoesNotMatch": denied, "InvalidToken": denied, "AccountProblem": denied,
-	"AllAccessDisabled": denied, "Forbidden": denied, "MethodNotAllowed": failed,
-	"QuotaExceeded": full, "XMinioStorageFull": full, "XMinioAdminBucketQuotaExceeded": full, "InsufficientStorage": full, "InsufficientStorageSpace": full,
+	"AllAccessDisabled": denied, "Forbidden": denied,
+	"XAdminUserNotFound": denied, // an access key that versitygw does not know; its status is 404
+	"MethodNotAllowed":   failed,
+	"QuotaExceeded":      full, "XMinioStorageFull": full, "XMinioAdminBucketQuotaExceeded": full, "InsufficientStorage": full, "InsufficientStorageSpace": full,
 	"PermanentRedirect": moved, "AuthorizationHeaderMalformed": moved, "IllegalLocationConstraintException": moved, "MovedPermanently": moved,
 	"InvalidBucketName": badName, "InvalidRange": badRange, "NotImplemented": unknown,
 }

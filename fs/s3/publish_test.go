@@ -142,6 +142,7 @@ func TestPublishThatCertainlyFailed(t *testing.T) {
 	}{
 		"AccessDenied":          {403, fs.ErrPermission, "s3.access-key"},
 		"InvalidAccessKeyId":    {403, fs.ErrPermission, "s3.access-key"},
+		"XAdminUserNotFound":    {404, fs.ErrPermission, "s3.access-key"},
 		"SignatureDoesNotMatch": {403, fs.ErrPermission, "s3.secret-key"},
 		"ExpiredToken":          {400, fs.ErrPermission, "expired"},
 		"QuotaExceeded":         {403, fs.ErrFull, "QuotaExceeded"},
