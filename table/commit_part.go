@@ -17,6 +17,7 @@ type part struct {
 	indexes    indexChanges
 	vectors    map[bucketKey]string // Vectors of the messages
 	hashes     map[string]map[int32]string
+	indexed    map[string]map[int32]string
 	aloneSince *int64
 
 	added, deleted int
@@ -27,7 +28,7 @@ type part struct {
 // parts splits a committable into its snapshots.
 func (c *Commit) parts(x *Committable) ([]*part, error) {
 	o := c.t.Options()
-	appended := &part{kind: CommitAppend, hashes: x.Hashes, aloneSince: x.AloneSince}
+	appended := &part{kind: CommitAppend, hashes: x.Hashes, indexed: x.Indexed, aloneSince: x.AloneSince}
 	compacted := &part{kind: CommitCompact}
 	add := func(p *part, m *CommitMessage, kind EntryKind, files []DataFile) error {
 		for i := range files {

@@ -94,12 +94,15 @@ func (t *Table) checkVectors(ctx context.Context, s *Snapshot, c *conflictCheck)
 
 // checkHashes refuses to go on from other index files than the writer assigned buckets by.
 func (t *Table) checkHashes(ctx context.Context, s *Snapshot, p *part) error {
-	if len(p.hashes) == 0 {
-		return nil
-	}
-	partitions := make(map[string]bool, len(p.hashes))
+	partitions := make(map[string]bool, len(p.hashes)+len(p.indexed))
 	for partition := range p.hashes {
 		partitions[partition] = true
+	}
+	for partition := range p.indexed {
+		partitions[partition] = true
+	}
+	if len(partitions) == 0 {
+		return nil
 	}
 	now := map[bucketKey]string{}
 	for e, err := range t.IndexEntries(ctx, s, Filter{partitions: partitions}) {
@@ -110,8 +113,15 @@ func (t *Table) checkHashes(ctx context.Context, s *Snapshot, p *part) error {
 			continue
 		}
 		now[bucketKey{string(e.Partition), e.Bucket}] = e.File.Name
-		if base := p.hashes[string(e.Partition)][e.Bucket]; base != e.File.Name {
-			return t.foreignWriter(string(e.Partition), e.Bucket, e.File.Name, base)
+		if names, all := p.hashes[string(e.Partition)]; all && names[e.Bucket] != e.File.Name {
+			return t.foreignWriter(string(e.Partition), e.Bucket, e.File.Name, names[e.Bucket])
+		}
+	}
+	for partition, buckets := range p.indexed {
+		for bucket, base := range buckets {
+			if name := now[bucketKey{partition, bucket}]; name != base {
+				return t.foreignWriter(partition, bucket, name, base)
+			}
 		}
 	}
 	for partition, buckets := range p.hashes {
@@ -143,7 +153,7 @@ func (t *Table) discardDuplicates(ctx context.Context, s *Snapshot, p *part) (bo
 	}
 	entries := p.entries
 	*p = part{id: p.id, kind: p.kind, changelog: p.changelog, changelogRows: p.changelogRows, watermark: p.watermark, properties: p.properties,
-		indexes: p.indexes, vectors: p.vectors, hashes: p.hashes, aloneSince: p.aloneSince}
+		indexes: p.indexes, vectors: p.vectors, hashes: p.hashes, indexed: p.indexed, aloneSince: p.aloneSince}
 	var id []byte
 	for i := range entries {
 		id = entries[i].appendIdentity(id[:0])

@@ -86,6 +86,9 @@ type Committable struct {
 	// the HASH file that it goes on from; "", or no name, stands for none. When the table has others, the commit fails with
 	// ErrForeignWriter and nothing of the APPEND snapshot becomes visible.
 	Hashes map[string]map[int32]string
+	// Indexed says the same of the buckets that get rows in other partitions: their keys are known, so that it is enough that the
+	// files are still those. When a partition was dropped meanwhile, rows of it would be in no index.
+	Indexed map[string]map[int32]string
 	// AloneSince, of a writer that knows where each key of the table is, is the snapshot that it knows, 0 for none. When others
 	// have added rows since, the commit fails with ErrForeignWriter and nothing of the APPEND snapshot becomes visible.
 	AloneSince *int64

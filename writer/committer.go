@@ -45,7 +45,8 @@ func (w *Writer) commit(c *checkpoint) {
 		if f := w.cfg.Listener.CommitStart; f != nil {
 			f(info)
 		}
-		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages, Hashes: w.dynamic.base(messages), AloneSince: w.cross.since()}
+		x := table.Committable{ID: c.id, Properties: c.props, Messages: messages, AloneSince: w.cross.since()}
+		x.Hashes, x.Indexed = w.dynamic.base(messages)
 		if w.inline != nil {
 			var compacted []table.CommitMessage
 			compacted, info.Waited = w.inline.ride(c.id, messages)

@@ -243,21 +243,33 @@ func (d *dynamic) release(name string, k *keyed) {
 	d.mu.Unlock()
 }
 
-// base returns what a commit of messages goes on from.
-func (d *dynamic) base(messages []table.CommitMessage) map[string]map[int32]string {
+// base returns what a commit of messages goes on from: all files of partitions with new keys, and those of the other buckets that
+// have rows.
+func (d *dynamic) base(messages []table.CommitMessage) (hashes, indexed map[string]map[int32]string) {
 	if d == nil {
-		return nil
+		return nil, nil
 	}
-	out := map[string]map[int32]string{}
+	hashes, indexed = map[string]map[int32]string{}, map[string]map[int32]string{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range messages {
 		m := &messages[i]
-		if len(m.Data.NewIndex) > 0 && out[string(m.Partition)] == nil {
-			out[string(m.Partition)] = maps.Clone(d.names[string(m.Partition)])
+		if len(m.Data.NewIndex) > 0 && hashes[string(m.Partition)] == nil {
+			hashes[string(m.Partition)] = maps.Clone(d.names[string(m.Partition)])
 		}
 	}
-	return out
+	for i := range messages {
+		m := &messages[i]
+		names := d.names[string(m.Partition)]
+		if _, all := hashes[string(m.Partition)]; all || names == nil {
+			continue
+		}
+		if indexed[string(m.Partition)] == nil {
+			indexed[string(m.Partition)] = map[int32]string{}
+		}
+		indexed[string(m.Partition)][m.Bucket] = names[m.Bucket]
+	}
+	return hashes, indexed
 }
 
 // committed notes that the messages of the epoch with this number are in the table.

@@ -252,6 +252,40 @@ func TestAForeignWriterOfDynamicBucketsIsNoticed(t *testing.T) {
 	require.Len(t, contents(t, tbl), 10)
 }
 
+// A partition that expires under a writer takes its index along: rows of keys that the writer knows would be in none.
+func TestAPartitionThatGoesUnderAWriterIsNoticed(t *testing.T) {
+	tbl := dynamicTable(t, mem.New())
+	ctx := t.Context()
+	w, err := Open(ctx, tbl, Config{CommitUser: "ours"})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(ctx, batchOf(tbl, 0, 10, "d")))
+	require.NoError(t, w.Checkpoint(ctx, 1, nil))
+	require.NoError(t, w.Wait(ctx))
+	s, err := tbl.Latest(ctx)
+	require.NoError(t, err)
+	var drop []table.CommitMessage
+	gone := map[string]bool{}
+	for e, err := range tbl.Scan(ctx, s, table.Filter{}) {
+		require.NoError(t, err)
+		drop = append(drop, table.CommitMessage{Partition: e.Partition, Bucket: e.Bucket, TotalBuckets: -1, Data: table.DataIncrement{Deleted: []table.DataFile{e.File}}})
+		gone[string(e.Partition)] = true
+	}
+	_, err = tbl.NewCommit("expiry", nil).Commit(ctx, table.Committable{ID: 1, Messages: drop, DropIndexes: gone})
+	require.NoError(t, err)
+
+	require.NoError(t, w.Write(ctx, batchOf(tbl, 0, 10, "d"))) // nothing new
+	require.NoError(t, w.Checkpoint(ctx, 2, nil))
+	require.ErrorIs(t, w.Wait(ctx), table.ErrForeignWriter)
+	require.ErrorIs(t, w.Close(ctx), table.ErrForeignWriter)
+
+	w, err = Open(ctx, tbl, Config{CommitUser: "ours"})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(ctx, batchOf(tbl, 0, 10, "d")))
+	require.NoError(t, w.Checkpoint(ctx, 2, nil))
+	require.NoError(t, w.Close(ctx))
+	require.Len(t, contents(t, tbl), 10)
+}
+
 // patient is a watch that others do something under.
 func patient(beats *int, then func(n int)) leaseTime {
 	return leaseTime{beat: time.Second, dead: 3 * time.Second, sleep: func(ctx context.Context, _ time.Duration) error {
