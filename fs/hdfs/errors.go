@@ -123,6 +123,7 @@ var texts = []struct {
 	{"Requested replication factor of", misset},
 	{"min-block-size", misset},
 	{"max-blocks-per-file", misset},
+	{"must both be directories", blocked}, // of a rename
 }
 
 // classifyLocal is for errors that are no answer. What happens while a connection is made has one text for all causes.
@@ -239,7 +240,8 @@ func missetHint(err error) string {
 
 // blockedHint says what lies at the path that the NameNode names.
 func blockedHint(err error) string {
-	if strings.Contains(message(err), "not a file") || strings.Contains(message(err), "PathIsDirectory") {
+	m := message(err)
+	if strings.Contains(m, "not a file") || strings.Contains(m, "PathIsDirectory") || strings.Contains(m, "both be directories") {
 		return "a directory lies there, where a file belongs: remove or rename it"
 	}
 	return "a file lies there, where a directory belongs: remove or rename it"

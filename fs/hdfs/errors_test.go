@@ -49,7 +49,7 @@ func TestClassifyOneMessage(t *testing.T) {
 
 const (
 	tooManyCopies = "Requested replication factor of 600 exceeds maximum of 512 for /x from 10.0.0.1\n\tat org"
-	blockTooSmall = "Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size): 512 < 1048576\n\tat org"
+	blockTooSmall = "Specified block size 512 is less than configured minimum value dfs.namenode.fs-limits.min-block-size=1024\n\tat org"
 )
 
 // TestSettingsThatTheNameNodeRefuses end a write at once, as wrong settings.
@@ -82,6 +82,7 @@ func TestErrorsForCallers(t *testing.T) {
 		{answer{javaQuota, "The quota is exceeded"}, fs.ErrFull, "make room"},
 		{answer{javaMissing, "Path is not a file: /t/snapshot/snapshot-2"}, fs.ErrInTheWay, "/t/snapshot/snapshot-2 (a directory lies there, where a file belongs: remove or rename it)"},
 		{answer{javaNoDir, "/t/dt=1 (is not a directory)"}, fs.ErrInTheWay, "/t/dt=1 (is not a directory) (a file lies there, where a directory belongs: remove or rename it)"},
+		{answer{javaIO, "Source /t/.LATEST.tmp and destination /t/LATEST must both be directories"}, fs.ErrInTheWay, "(a directory lies there, where a file belongs: remove or rename it)"},
 		{answer{javaIO, tooManyCopies}, fs.ErrConfig, "correct dfs.replication"},
 		{answer{javaIO, blockTooSmall}, fs.ErrConfig, "correct dfs.blocksize"},
 		{io.EOF, fs.ErrTransient, "hadoop.security.authentication"},
