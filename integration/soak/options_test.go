@@ -44,7 +44,7 @@ func readOptions(t *testing.T) options {
 		require.NoError(t, err, name)
 		return n
 	}
-	o := options{seed: uint64(number("SEED", "500")), duration: duration("DURATION", "50s"), every: duration("FAULT_EVERY", "5s"),
+	o := options{seed: uint64(number("SEED", "500")), duration: duration("DURATION", "3m"), every: duration("FAULT_EVERY", "5s"),
 		warehouse: text("WAREHOUSE", "hdfs"), keys: number("KEYS", "10000"), rate: number("RATE", "10"), tick: duration("TICK", "2s"),
 		patience: duration("PATIENCE", "150s"), instance: number("INSTANCE", "0"), dir: text("DIR", ""), keep: text("KEEP", "") != ""}
 	if o.dir == "" {
