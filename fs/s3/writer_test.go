@@ -139,9 +139,17 @@ func TestPartsOnTheirWayAreBounded(t *testing.T) {
 	f := newFake(t)
 	fsys := smallParts(f, t, func(c *Config) { c.Uploads = 2 })
 	var now, most atomic.Int32
+	both := make(chan struct{})
 	f.on("PUT partNumber", -1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		n := now.Add(1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		for m := most.Load(); n > m; m = most.Load() {
+			if most.CompareAndSwap(m, n) && n == 2 {
+				close(both)
+			}
+		}
+		select { // the first waits for a second, however the scheduler has it
+		case <-both:
+		case <-r.Context().Done():
 		}
 		next.ServeHTTP(w, r)
 		now.Add(-1)
