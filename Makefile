@@ -2,7 +2,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help build demo test unit integration matrix soak faults race lint vuln fuzz bench bench-flink golden docs clean
+.PHONY: help build demo test unit integration matrix soak faults race lint vuln fuzz bench bench-flink golden docs clean real
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,13 +13,21 @@ build: ## build the programs into bin/
 demo: build ## replay a recorded MySQL binlog into a local Paimon table, compact it beside, and look at it
 	bin/paimon-go-sink demo
 
-test: unit integration ## all tests; installs the servers and Java Paimon that they need
+# Packages that have tests on real servers; their unit tests run with these.
+REAL = $(shell grep -rl '^//go:build integration' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+
+test: ## all tests; installs the servers and Java Paimon that they need
+	$(GO) test $$($(GO) list ./... | grep -vxF "$$($(GO) list -tags integration $(REAL))")
+	@$(MAKE) --no-print-directory integration
 
 unit: ## tests that need nothing but Go
 	$(GO) test ./...
 
 integration: build ## tests on real MySQL, MariaDB, Java Paimon and pypaimon
 	integration/run.sh
+
+real:
+	@echo $(REAL)
 
 SEEDS ?= 1
 matrix: build ## random histories of every kind of table, beside a model and Java; SEEDS=5 of each

@@ -14,17 +14,25 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// PAIMON_GO_TEST_KEYS keys, few when it is not set, go over 20 partitions, then a new writer goes on. It takes about 50 bytes of disk a key.
-func TestManyKeysInDynamicBuckets(t *testing.T) {
+func TestManyKeysInDynamicBuckets(t *testing.T) { writeManyKeys(t) }
+
+// A load of many keys: they go to partitions in turns, and each partition has two assigners.
+const (
+	loadPartitions = 20
+	loadAssigners  = 2
+)
+
+// writeManyKeys writes PAIMON_GO_TEST_KEYS keys, few when it is not set, then a new writer goes on. It takes about 50 bytes of disk a key.
+func writeManyKeys(t *testing.T) (tbl *table.Table, keys int, heap int64) {
 	keys, err := strconv.Atoi(os.Getenv("PAIMON_GO_TEST_KEYS"))
 	if err != nil {
 		keys = 100_000
 	}
-	const partitions, batch = 20, 4096
+	const partitions, batch = loadPartitions, 4096
 	target := keys / 500
 	ctx := t.Context()
 	fields := []row.Field{{ID: 0, Name: "id", Type: bigint}, {ID: 1, Name: "p", Type: row.Type{Root: row.Int}}}
-	tbl, err := table.Create(ctx, local.FS{}, t.TempDir()+"/db.db/t", table.Spec{
+	tbl, err = table.Create(ctx, local.FS{}, t.TempDir()+"/db.db/t", table.Spec{
 		Fields: fields, PartitionKeys: []string{"p"}, PrimaryKeys: []string{"p", "id"},
 		Options: table.Options{"bucket": "-1", "write-only": "true", "dynamic-bucket.target-row-num": strconv.Itoa(target), "write-buffer-size": "64 mb"},
 	})
@@ -40,8 +48,7 @@ func TestManyKeysInDynamicBuckets(t *testing.T) {
 			}
 		}
 	}
-	const parallelism = 2
-	w, err := Open(ctx, tbl, Config{CommitUser: "u", Shards: parallelism})
+	w, err := Open(ctx, tbl, Config{CommitUser: "u", Shards: loadAssigners})
 	require.NoError(t, err)
 	start, id := time.Now(), int64(0)
 	for from := 0; from < keys; from += 1_000_000 {
@@ -61,7 +68,7 @@ func TestManyKeysInDynamicBuckets(t *testing.T) {
 	runtime.GC()
 
 	start = time.Now()
-	w, err = Open(ctx, tbl, Config{CommitUser: "u", Shards: parallelism})
+	w, err = Open(ctx, tbl, Config{CommitUser: "u", Shards: loadAssigners})
 	require.NoError(t, err)
 	opened := time.Since(start)
 	write(w, keys-partitions/2, keys+partitions/2) // all partitions: all keys are loaded
@@ -80,7 +87,8 @@ func TestManyKeysInDynamicBuckets(t *testing.T) {
 			most = max(most, n)
 		}
 		// Each assigner has one bucket that is not full.
-		require.LessOrEqual(t, int64(len(buckets)), total/int64(target)+parallelism)
+		require.LessOrEqual(t, int64(len(buckets)), total/int64(target)+loadAssigners)
 	}
 	t.Logf("the fullest bucket has %.2f %% of the target", float64(most)*100/float64(target))
+	return tbl, keys, s.IndexHeap
 }
