@@ -44,6 +44,6 @@ export PAIMON_GO_ORACLE=$PAIMON_GO_TEST_HOME/oracle/oracle PAIMON_GO_PYTHON=$PAI
 [ -z "${hdfs:-}" ] || wait "$hdfs"
 cd ..
 # Only packages that have such tests: the others run without servers (make unit).
-packages=$(make -s real)
+packages=$(make -s --no-print-directory real)
 # shellcheck disable=SC2086
 go test -tags integration -count=1 -timeout 40m -p 1 $packages "$@"

@@ -32,6 +32,7 @@ type Rewriter struct {
 	log        bool  // compaction makes a changelog
 	logCols    []int // columns that count in it (DeduplicatedColumns)
 	topLevel   int   // as the options say, whatever levels a bucket has
+	maxReaders int   // sort-spill-threshold
 	expire     *recordExpiry
 }
 
@@ -71,6 +72,10 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 		rewriteAll: o.Bool(table.KeyCompactionForceRewriteAllFiles), smallFile: smallFileSize(o), lookup: NeedLookup(o), dv: o.Bool(table.KeyDeletionVectorsEnabled),
 		proj: allColumns(t, schema), keys: newProjection(t, schema, schema.KeyIndexes()), order: orderOf(schema, o),
 	}
+	var err error
+	if r.maxReaders, err = table.SortSpillThreshold(o); err != nil {
+		return nil, err
+	}
 	if r.cfg.Now == nil {
 		r.cfg.Now = func(context.Context) (time.Time, error) { return time.Now(), nil }
 	}
@@ -81,7 +86,6 @@ func NewRewriter(t *table.Table, schema *table.Schema, cfg RewriterConfig) (*Rew
 	if _, err := NewMergeFunc(schema, o); err != nil && r.keep == keepFolded {
 		return nil, err
 	}
-	var err error
 	if r.expire, err = newRecordExpiry(schema, o); err != nil {
 		return nil, err
 	}

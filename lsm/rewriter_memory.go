@@ -17,8 +17,8 @@ import (
 //	      with a changelog two writers share it
 //	1/8   the batch that is merged or filtered before it is written, and the writer's blocks; with a changelog that of changes
 //
-// When the readers of a section's runs don't fit side by side, the smallest runs are first merged into runs on local disk, of
-// which a small block each is in memory.
+// When the readers of a section's runs don't fit side by side, or are more than sort-spill-threshold, the smallest runs are first
+// merged into runs on local disk, of which a small block each is in memory. Java copies each run beyond the threshold by itself.
 const (
 	leastBatch  = 32 << 10
 	mostBatch   = 1 << 20
@@ -109,15 +109,14 @@ func (m *sectionMerge) measure(ins []*input) error {
 	return nil
 }
 
-// fit makes runs that don't fit into memory side by side into fewer ones, on local disk.
+// fit makes runs that don't fit into memory side by side, or are too many, into fewer ones, on local disk.
 func (m *sectionMerge) fit(ins []*input) ([]*input, error) {
-	if total(ins) <= m.readShare() {
-		return ins, nil
+	if total(ins) > m.readShare() {
+		if err := m.measure(ins); err != nil {
+			return ins, err
+		}
 	}
-	if err := m.measure(ins); err != nil {
-		return ins, err
-	}
-	for m.cfg.Spill != nil && !m.cfg.Spill.Full() && total(ins) > m.readShare() {
+	for m.cfg.Spill != nil && !m.cfg.Spill.Full() && (total(ins) > m.readShare() || m.tooMany(ins) > 0) {
 		group, rest := m.group(ins)
 		if len(group) == 0 {
 			break
@@ -142,6 +141,18 @@ func total(ins []*input) int64 {
 	return n
 }
 
+// tooMany returns how many runs in storage there are beyond sort-spill-threshold. Files below the output, in which rows are looked
+// up, don't count, as in Java.
+func (m *sectionMerge) tooMany(ins []*input) int {
+	n := 0
+	for _, in := range ins {
+		if in.disk == nil && !in.shadow {
+			n++
+		}
+	}
+	return n - m.maxReaders
+}
+
 // group picks the smallest runs, as many as are to be merged first and fit, none if that would help nothing. Those on disk
 // come last.
 func (m *sectionMerge) group(ins []*input) (group, rest []*input) {
@@ -150,16 +161,16 @@ func (m *sectionMerge) group(ins []*input) (group, rest []*input) {
 		return cmp.Or(compareBool(a.shadow, b.shadow), compareBool(a.disk != nil, b.disk != nil), cmp.Compare(a.size, b.size))
 	})
 	left, used := total(ins)+batchCopies*leastBatch, int64(0)
-	n := 0
-	for ; n < len(sorted) && !sorted[n].shadow && left > m.readShare(); n++ {
+	n, many := 0, m.tooMany(ins)
+	for ; n < len(sorted) && !sorted[n].shadow && (left > m.readShare() || n < many); n++ {
 		need := sorted[n].needs(leastBatch)
-		if n > 0 && used+need > m.readShare() {
+		if n > 0 && used+need > m.readShare() || n == m.maxReaders && sorted[n].disk == nil {
 			break
 		}
 		used += need
 		left -= need
 	}
-	if used <= batchCopies*leastBatch {
+	if used <= batchCopies*leastBatch && many <= 0 {
 		return m.shadowGroup(ins)
 	}
 	return sorted[:n], sorted[n:]

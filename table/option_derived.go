@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -30,6 +31,19 @@ func StopTrigger(o Options) int {
 		stop = o.Int64(KeyNumSortedRunStopTrigger)
 	}
 	return int(min(max(stop, trigger), math.MaxInt32))
+}
+
+// SortSpillThreshold is the number of runs above which a merge first brings some to local disk. When it is not set there is none:
+// Java takes the stop trigger and one more, as nothing else bounds the memory of its merges.
+func SortSpillThreshold(o Options) (int, error) {
+	if !o.Has(KeySortSpillThreshold) {
+		return math.MaxInt32, nil
+	}
+	n := o.Int(KeySortSpillThreshold)
+	if n < 2 {
+		return 0, fmt.Errorf("%w: %s is %d, and a merge has 2 runs at least", ErrOption, KeySortSpillThreshold.Name, n)
+	}
+	return n, nil
 }
 
 // FileFormat is the format of data files of a level.

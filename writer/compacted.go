@@ -28,6 +28,7 @@ type compacted struct {
 
 	known    bool // files is right; else it is to be read
 	files    []table.DataFile
+	vectors  table.IndexFile // with the deletion vectors of the files, nameless for none
 	flushed  []flushedFiles
 	outcomes []*outcome
 
@@ -53,6 +54,7 @@ type flushedFiles struct {
 // outcome is what one or several compactions have done.
 type outcome struct {
 	inc    table.CompactIncrement
+	base   string // name of the file of deletion vectors that they went on from
 	commit int64 // that it goes with; 0: the next
 	losses int   // commits that it was not made part of because of a conflict
 	full   bool
@@ -76,7 +78,7 @@ func hasName(files []table.DataFile, name string) bool {
 
 // fold adds to a compaction what a later one did, before a commit has either (Java's MergeTreeWriter.updateCompactResult). It
 // returns the files that only the first has made and nobody needs any more.
-func fold(into *table.CompactIncrement, next *table.CompactIncrement) (obsolete []table.DataFile) {
+func fold(into *table.CompactIncrement, next *table.CompactIncrement) (obsolete table.CompactIncrement) {
 	was := into.Before
 	for i := range next.Before {
 		f := &next.Before[i]
@@ -87,8 +89,11 @@ func fold(into *table.CompactIncrement, next *table.CompactIncrement) (obsolete 
 		}
 		into.After = slices.Delete(into.After, at, at+1)
 		if !hasName(was, f.Name) && !hasName(next.After, f.Name) {
-			obsolete = append(obsolete, *f)
+			obsolete.After = append(obsolete.After, *f)
 		}
+	}
+	if len(next.NewIndex) > 0 {
+		obsolete.NewIndex, into.NewIndex = into.NewIndex, next.NewIndex
 	}
 	into.After = append(into.After, next.After...)
 	into.Changelog = append(into.Changelog, next.Changelog...)
@@ -112,19 +117,45 @@ func applied(files []table.DataFile, inc *table.CompactIncrement) ([]table.DataF
 	return append(out, inc.After...), len(gone) == 0
 }
 
+// bucketFiles is what a snapshot has of a bucket.
+type bucketFiles struct {
+	data    []table.DataFile
+	vectors table.IndexFile // nameless for none
+}
+
+// goesOn tells whether a compaction went on from these deletion vectors, and the files are there that its own are of.
+func (o *outcome) goesOn(from *table.IndexFile, files []table.DataFile) bool {
+	for i := range o.inc.NewIndex {
+		for j := range o.inc.NewIndex[i].Vectors {
+			if !hasName(files, o.inc.NewIndex[i].Vectors[j].File) {
+				return false
+			}
+		}
+	}
+	return o.base == from.Name
+}
+
+// newest returns the deletion vectors after an increment.
+func newest(was table.IndexFile, inc *table.CompactIncrement) table.IndexFile {
+	if n := len(inc.NewIndex); n > 0 {
+		return inc.NewIndex[n-1]
+	}
+	return was
+}
+
 // rebuild finds the files again from those of a snapshot. It returns the compaction that is void, as somebody else has replaced
-// the files that it did, nil when there is none. fits tells whether files can be those of one bucket.
-func (b *compacted) rebuild(base []table.DataFile, fits func([]table.DataFile) bool) (void *outcome) {
-	files := slices.Clone(base)
+// the files that it did, or the deletion vectors, nil when there is none. fits tells whether files can be those of one bucket.
+func (b *compacted) rebuild(base bucketFiles, fits func([]table.DataFile) bool) (void *outcome) {
+	files, vectors := slices.Clone(base.data), base.vectors
 	for i := range b.flushed {
 		files = append(files, b.flushed[i].files...)
 	}
 	b.known = false
 	for i, o := range b.outcomes {
 		next, ok := applied(files, &o.inc)
-		switch {
+		switch ok = ok && o.goesOn(&vectors, next); {
 		case ok && (o.commit != 0 || fits(next) && o.losses < mostLosses):
-			files = next
+			files, vectors = next, newest(vectors, &o.inc)
 		case o.commit != 0:
 			return nil // its commit will fail, and then there is another snapshot to begin with
 		default:
@@ -132,7 +163,7 @@ func (b *compacted) rebuild(base []table.DataFile, fits func([]table.DataFile) b
 			void = o
 		}
 	}
-	b.files, b.known, b.broken = files, true, false
+	b.files, b.vectors, b.known, b.broken = files, vectors, true, false
 	return void
 }
 
@@ -154,19 +185,20 @@ func (b *compacted) next() *outcome {
 }
 
 // took notes what a compaction did, whose inputs are there, and returns the files that nobody needs.
-func (b *compacted) took(inc *table.CompactIncrement, full bool) (obsolete []table.DataFile) {
+func (b *compacted) took(inc *table.CompactIncrement, full bool) (obsolete table.CompactIncrement) {
 	o := b.next()
 	if o == nil {
-		o = &outcome{}
+		o = &outcome{base: b.vectors.Name}
 		b.outcomes = append(b.outcomes, o)
 	}
 	o.full = o.full || full
+	b.vectors = newest(b.vectors, inc)
 	return fold(&o.inc, inc)
 }
 
 // lost takes the compactions of a commit back that was not made. They go with the next one, unless somebody else's work is found
 // to make them void.
-func (b *compacted) lost(commit int64) (obsolete []table.DataFile) {
+func (b *compacted) lost(commit int64) (obsolete table.CompactIncrement) {
 	for i, o := range b.outcomes {
 		if o.commit != commit {
 			continue

@@ -31,6 +31,7 @@ type compactions struct {
 	tell  *Listener
 	stats compactCounters
 
+	vectors bool // of deletion: the table has them
 	waitAll bool // commits wait for the compaction of their files
 	stop    int  // num-sorted-run.stop-trigger
 	every   int64
@@ -88,6 +89,7 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 	}
 	c := &compactions{
 		table: t, tell: &cfg.Listener, pool: cfg.Compactions, stop: table.StopTrigger(o),
+		vectors: o.Bool(table.KeyDeletionVectorsEnabled),
 		waitAll: o.Bool(table.KeyCommitForceCompact) || lsm.NeedLookup(o) && o.Bool(table.KeyLookupWait),
 		buckets: map[bucketKey]*compacted{}, unknown: map[*compacted]bool{}, ours: map[int64]bool{},
 		wake: make(chan struct{}, 1), ending: make(chan struct{}),
@@ -114,10 +116,6 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 func CheckCompaction(s *table.Schema, o table.Options) error {
 	if o.Bool(table.KeyWriteOnly) {
 		return nil
-	}
-	if o.Bool(table.KeyDeletionVectorsEnabled) {
-		return fmt.Errorf("%w: %s is true and write-only is false; set write-only=true and run a dedicated compaction beside this writer", table.ErrOption,
-			table.KeyDeletionVectorsEnabled.Name)
 	}
 	if err := s.CheckCompactable(o); err != nil {
 		return fmt.Errorf("write-only is false, so the writer would compact: %w", err)
@@ -225,7 +223,11 @@ func (c *compactions) ride(id int64, messages []table.CommitMessage) (out []tabl
 	for _, b := range c.buckets {
 		if o := b.next(); b.known && o != nil {
 			o.commit = c.commits
-			out = append(out, table.CommitMessage{Partition: []byte(b.key.partition), Bucket: b.key.bucket, TotalBuckets: b.total, Compact: o.inc})
+			m := table.CommitMessage{Partition: []byte(b.key.partition), Bucket: b.key.bucket, TotalBuckets: b.total, Compact: o.inc}
+			if c.vectors {
+				m.Vectors = &o.base
+			}
+			out = append(out, m)
 		}
 	}
 	slices.SortFunc(out, compareMessages)
@@ -347,9 +349,8 @@ func (c *compactions) takeBack(b *compacted) bool {
 	if !slices.ContainsFunc(b.outcomes, func(o *outcome) bool { return o.commit == c.commits }) {
 		return false
 	}
-	if obsolete := b.lost(c.commits); len(obsolete) > 0 {
-		c.jobs.Go(func() { c.remove(b, &table.CompactIncrement{After: obsolete}) })
-	}
+	obsolete := b.lost(c.commits)
+	c.jobs.Go(func() { c.remove(b, &obsolete) })
 	return true
 }
 
@@ -372,7 +373,7 @@ func (c *compactions) abandoned() {
 
 // remove deletes files that an increment has made.
 func (c *compactions) remove(b *compacted, inc *table.CompactIncrement) {
-	if len(inc.After)+len(inc.Changelog) > 0 {
+	if len(inc.After)+len(inc.Changelog)+len(inc.NewIndex) > 0 {
 		c.tools.Load().rewriter.Remove(c.ctx, []byte(b.key.partition), b.key.bucket, *inc)
 	}
 }

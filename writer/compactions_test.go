@@ -247,15 +247,20 @@ func TestFoldingLeavesOutWhatLivedInBetween(t *testing.T) {
 		Before: []table.DataFile{f("a", 0), f("b", 0), f("c", 0)}, After: []table.DataFile{f("a", 4), f("x", 4)}, Changelog: []table.DataFile{f("l", 4)},
 	}))
 	// x only moves.
-	require.Empty(t, fold(&all, &table.CompactIncrement{Before: []table.DataFile{f("x", 4)}, After: []table.DataFile{f("x", 5)}}))
+	require.Empty(t, fold(&all, &table.CompactIncrement{Before: []table.DataFile{f("x", 4)}, After: []table.DataFile{f("x", 5)}, NewIndex: []table.IndexFile{{Name: "v"}}}))
 	require.Equal(t, []string{"a4", "x5"}, names(all.After))
 	// a is in the table still, x was never there.
 	gone := fold(&all, &table.CompactIncrement{
 		Before: []table.DataFile{f("d", 0), f("a", 4), f("x", 5)}, After: []table.DataFile{f("y", 5)}, Changelog: []table.DataFile{f("m", 5)},
+		NewIndex: []table.IndexFile{{Name: "w"}},
 	})
-	require.Equal(t, []string{"x5"}, names(gone))
-	require.Equal(t, []string{"a0", "b0", "c0", "d0"}, names(all.Before))
-	require.Equal(t, []string{"y5"}, names(all.After))
+	require.Equal(t, []string{"x5"}, names(gone.After))
+	require.Equal(t, []table.IndexFile{{Name: "v"}}, gone.NewIndex)
+	require.Equal(t, []table.IndexFile{{Name: "w"}}, all.NewIndex)
+	require.Empty(t, fold(&all, &table.CompactIncrement{Before: []table.DataFile{f("e", 0)}, After: []table.DataFile{f("e", 4)}}))
+	require.Equal(t, []table.IndexFile{{Name: "w"}}, all.NewIndex)
+	require.Equal(t, []string{"a0", "b0", "c0", "d0", "e0"}, names(all.Before))
+	require.Equal(t, []string{"y5", "e4"}, names(all.After))
 	require.Equal(t, []string{"l4", "m5"}, names(all.Changelog))
 }
 

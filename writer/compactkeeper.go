@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
@@ -145,7 +147,7 @@ func (c *compactions) read() {
 }
 
 // found goes on from the files of a bucket in the keeper's snapshot. mu is held.
-func (c *compactions) found(b *compacted, base []table.DataFile) {
+func (c *compactions) found(b *compacted, base bucketFiles) {
 	t := c.tools.Load()
 	void := b.rebuild(base, func(files []table.DataFile) bool {
 		_, err := lsm.NewLevels(files, t.schema, c.table.Options())
@@ -164,8 +166,8 @@ func (c *compactions) found(b *compacted, base []table.DataFile) {
 func (c *compactions) giveUp(b *compacted) { b.done, b.full = b.seq, false }
 
 // scan reads the files of buckets in the keeper's snapshot.
-func (c *compactions) scan(want map[string][]int32) (map[bucketKey][]table.DataFile, error) {
-	files := map[bucketKey][]table.DataFile{}
+func (c *compactions) scan(want map[string][]int32) (map[bucketKey]bucketFiles, error) {
+	files := map[bucketKey]bucketFiles{}
 	if c.at.snapshot == nil {
 		return files, nil
 	}
@@ -175,8 +177,23 @@ func (c *compactions) scan(want map[string][]int32) (map[bucketKey][]table.DataF
 			return nil, err
 		}
 		k := bucketKey{string(e.Partition), e.Bucket}
-		files[k] = append(files[k], e.File.Packed())
+		f := files[k]
+		f.data = append(f.data, e.File.Packed())
+		files[k] = f
 		newest = max(newest, e.File.SchemaID)
+	}
+	if c.vectors {
+		for e, err := range c.table.IndexEntries(c.ctx, c.at.snapshot, table.OfBuckets(want)) {
+			if err != nil {
+				return nil, err
+			}
+			if e.File.Type == table.IndexDeletionVectors {
+				k := bucketKey{string(e.Partition), e.Bucket}
+				f := files[k]
+				f.vectors = e.File
+				files[k] = f
+			}
+		}
 	}
 	if newest > c.tools.Load().schema.ID { // somebody else has altered the table
 		s, err := c.table.SchemaByID(c.ctx, newest)
@@ -240,6 +257,11 @@ func (c *compactions) pick(b *compacted, now time.Time) {
 		c.giveUp(b)
 		return
 	}
+	vectors := make(map[string]*roaring.Bitmap, len(b.vectors.Vectors))
+	for i := range b.vectors.Vectors {
+		vectors[b.vectors.Vectors[i].File] = nil // only a job reads it
+	}
+	levels = levels.WithVectors(vectors)
 	state := lsm.PickState{Levels: levels, Now: now}
 	if every := t.strategy.LookupInterval(); every > 0 {
 		state.ForceUp = b.gentle >= every
@@ -259,7 +281,7 @@ func (c *compactions) pick(b *compacted, now time.Time) {
 	b.running = true
 	c.jobs.Add(1)
 	c.stats.queued.Add(1)
-	c.pool.submit(&compactJob{c: c, b: b, tools: t, levels: levels, unit: u, runs: levels.NumSortedRuns(), seq: b.seq, full: b.full})
+	c.pool.submit(&compactJob{c: c, b: b, tools: t, levels: levels, vectors: b.vectors, unit: u, runs: levels.NumSortedRuns(), seq: b.seq, full: b.full})
 }
 
 // measure publishes figures about all buckets.

@@ -3,6 +3,7 @@ package writer
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -88,14 +89,15 @@ func (p *CompactionPool) Close() {
 
 // compactJob is one compaction of a bucket.
 type compactJob struct {
-	c      *compactions
-	b      *compacted
-	tools  *tools
-	levels *lsm.Levels
-	unit   lsm.Unit
-	runs   int
-	seq    int64 // commit of the newest flush that it has seen
-	full   bool
+	c       *compactions
+	b       *compacted
+	tools   *tools
+	levels  *lsm.Levels
+	vectors table.IndexFile
+	unit    lsm.Unit
+	runs    int
+	seq     int64 // commit of the newest flush that it has seen
+	full    bool
 }
 
 func (j *compactJob) run() {
@@ -103,7 +105,7 @@ func (j *compactJob) run() {
 	defer c.jobs.Done()
 	c.stats.queued.Add(-1)
 	c.stats.running.Add(1)
-	inc, stats, err := j.tools.rewriter.Rewrite(c.ctx, []byte(j.b.key.partition), j.b.key.bucket, j.levels, j.unit)
+	inc, stats, err := j.rewrite()
 	c.stats.running.Add(-1)
 	c.stats.read.Add(stats.BytesRead)
 	c.stats.written.Add(stats.BytesWritten)
@@ -127,12 +129,27 @@ func (j *compactJob) run() {
 	}
 }
 
+func (j *compactJob) rewrite() (inc table.CompactIncrement, stats lsm.RewriteStats, err error) {
+	c, k, levels := j.c, j.b.key, j.levels
+	if j.vectors.Name != "" {
+		v, err := lsm.ReadVectors(c.ctx, c.table, []byte(k.partition), k.bucket, []table.IndexFile{j.vectors})
+		if err != nil {
+			return inc, stats, fmt.Errorf("deletion vectors of bucket %d: %w", k.bucket, err)
+		}
+		levels = levels.WithVectors(v)
+	}
+	return j.tools.rewriter.Rewrite(c.ctx, []byte(k.partition), k.bucket, levels, j.unit)
+}
+
 // end gives the bucket free and takes what was made, or returns it when it is void. mu is held.
 func (j *compactJob) end(inc *table.CompactIncrement, err error) (obsolete *table.CompactIncrement, _ error) {
 	c, b := j.c, j.b
 	b.running = false
 	obsolete = &table.CompactIncrement{}
 	defer c.enqueue(b)
+	if err == nil && b.vectors.Name != j.vectors.Name {
+		obsolete, err = inc, errVoid
+	}
 	if err == nil && b.known {
 		if files, ok := applied(b.files, inc); ok {
 			b.files = files
@@ -155,8 +172,8 @@ func (j *compactJob) end(inc *table.CompactIncrement, err error) (obsolete *tabl
 		return obsolete, err
 	}
 	b.failed, b.gentle, b.retryAt = 0, 0, time.Time{}
-	if len(inc.Before)+len(inc.After)+len(inc.Changelog) > 0 {
-		obsolete.After = b.took(inc, j.full)
+	if len(inc.Before)+len(inc.After)+len(inc.Changelog)+len(inc.NewIndex) > 0 {
+		*obsolete = b.took(inc, j.full)
 	} else if j.full {
 		b.fresh = false
 	}
