@@ -55,8 +55,8 @@ type flushedFiles struct {
 type outcome struct {
 	inc    table.CompactIncrement
 	base   string // name of the file of deletion vectors that they went on from
-	commit int64 // that it goes with; 0: the next
-	losses int   // commits that it was not made part of because of a conflict
+	commit int64  // that it goes with; 0: the next
+	losses int    // commits that it was not made part of because of a conflict
 	full   bool
 }
 
