@@ -59,7 +59,10 @@ func NewFiles(t *table.Table, s *table.Schema) (*Files, error) { return newFiles
 
 // newFiles is NewFiles with a limit for row groups, which a Parquet writer holds in memory; 0 is none.
 func newFiles(t *table.Table, s *table.Schema, block int64) (*Files, error) {
-	o := t.Options()
+	return newFilesOf(t, s, t.Options(), block)
+}
+
+func newFilesOf(t *table.Table, s *table.Schema, o table.Options, block int64) (*Files, error) {
 	f := &Files{
 		table:    t,
 		schema:   s,
