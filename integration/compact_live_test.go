@@ -132,13 +132,14 @@ type figures struct {
 	commits    int
 	late       float64 // p95 of the seconds from a tick to its snapshot
 	wait       float64 // seconds that the reader waited for memory
+	held       float64 // seconds that commits waited for compactions
 	peak, last int     // sorted runs of the worst bucket, and at the end
 	files      int
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%d commits, p95 %.3f s from tick to snapshot, reader waited %.3f s, at most %d runs a bucket, %d at the end, %d files",
-		f.commits, f.late, f.wait, f.peak, f.last, f.files)
+	return fmt.Sprintf("%d commits, p95 %.3f s from tick to snapshot, reader waited %.3f s, commits waited %.3f s for compactions, at most %d runs a bucket, %d at the end, %d files",
+		f.commits, f.late, f.wait, f.held, f.peak, f.last, f.files)
 }
 
 // replay runs the job on recorded logs to their end. beside starts what runs beside it and returns what ends that.
@@ -171,7 +172,7 @@ func replay(t *testing.T, j *testkit.Job, logs string, pace livePace, beside fun
 			late = append(late, m["paimon_checkpoint_late_seconds"]+took/n)
 			before = m
 		}
-		f.wait = m["paimon_write_stall_seconds_total"]
+		f.wait, f.held = m["paimon_write_stall_seconds_total"], m["paimon_inline_compaction_wait_seconds_total"]
 	}
 	require.Equal(t, 0, p.Wait(time.Minute), p.Output())
 	f.last, f.files = j.At().MaxRuns()

@@ -4,6 +4,8 @@ package integration
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -87,7 +89,8 @@ func compactSnapshots(j *testkit.Job) (n int) {
 	return n
 }
 
-// TestInlineConflicts has Java compact the same buckets all the time: that costs compactions, and no commit.
+// TestInlineConflicts has Java compact the same buckets all the time: that costs compactions, and no commit. With
+// PAIMON_GO_TEST_STORM=SECONDS it lasts so long with ticks of a second, none of which may come a tick late.
 func TestInlineConflicts(t *testing.T) {
 	rng := seed(t)
 	db := testkit.MySQL(t).Database(t)
@@ -95,16 +98,35 @@ func TestInlineConflicts(t *testing.T) {
 	c := newChanger(rng, db, 300)
 	c.step()
 	j := inlineJob(t, db, inlineTables["never waits"])
+	seconds, err := strconv.Atoi(os.Getenv("PAIMON_GO_TEST_STORM"))
+	byHand := err == nil
+	if byHand {
+		j.Interval = "1s"
+	} else {
+		seconds = 15
+	}
 	p := j.Start()
 	require.Eventually(t, func() bool { return j.Latest() > 0 }, time.Minute, 10*time.Millisecond, "%s", p.Output())
 	stop := c.goOn()
 	end := javaLoop(t, j.At(), testkit.JavaVersions[0])
-	time.Sleep(15 * time.Second) // that long
+	time.Sleep(time.Duration(seconds) * time.Second) // that long
+	var longest, last int64                          // ms between the snapshots of ticks
+	for _, s := range j.Snapshots() {
+		if s.CommitKind == table.CommitAppend {
+			if last > 0 {
+				longest = max(longest, s.TimeMillis-last)
+			}
+			last = s.TimeMillis
+		}
+	}
 	end()
 	stop()
 	p.WaitCaughtUp()
-	t.Logf("%d snapshots, %d of compactions", j.Latest(), compactSnapshots(j))
+	t.Logf("%d snapshots, %d of compactions, at most %d ms between those of two ticks", j.Latest(), compactSnapshots(j), longest)
 	p.Stop()
 	require.NotContains(t, p.Output(), "ErrConflict")
+	if byHand {
+		require.LessOrEqual(t, longest, int64(2000), "a tick came later than the next was due")
+	}
 	requireInline(t, j)
 }
