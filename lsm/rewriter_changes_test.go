@@ -75,7 +75,7 @@ func TestChangelogReplaysToTheTable(t *testing.T) {
 		for _, producer := range []string{"lookup", "full-compaction"} {
 			for seed, memory := range []int64{0, 1 << 20} {
 				t.Run(fmt.Sprint(i, producer, seed), func(t *testing.T) {
-					o := table.Options{"changelog-producer": producer, "num-levels": "4"}.With(c.o)
+					o := table.Options{"changelog-producer": producer, "num-levels": "4", "sort-spill-threshold": fmt.Sprint(2 + 20*seed)}.With(c.o)
 					replayRandomly(t, narrowTable(t, o), rand.New(rand.NewPCG(uint64(seed), uint64(i))), RewriterConfig{Memory: memory, Spill: mustSpill(t)}, c.kinds)
 				})
 			}

@@ -104,11 +104,14 @@ func TestRewriteFoldsAsReadersDo(t *testing.T) {
 		{"merge-engine": "aggregation", "fields.a.aggregate-function": "sum", "fields.b.aggregate-function": "max", "fields.s.aggregate-function": "last_value"},
 		{"merge-engine": "aggregation", "sequence.field": "g", "fields.default-aggregate-function": "last_value"},
 	} {
-		for _, memory := range []int64{0, 1 << 20} {
-			t.Run(fmt.Sprint(i, memory), func(t *testing.T) {
+		for seed, memory := range []int64{0, 0, 1 << 20} {
+			t.Run(fmt.Sprint(i, seed), func(t *testing.T) {
+				if seed == 1 {
+					o = o.With(table.Options{"sort-spill-threshold": "2"})
+				}
 				tab := narrowTable(t, o)
 				cfg := RewriterConfig{Memory: memory, Spill: mustSpill(t)}
-				compactRandomly(t, tab, uint64(i), cfg, func(*KeyValues) {}, func(u Unit, before []string) {
+				compactRandomly(t, tab, uint64(i+seed), cfg, func(*KeyValues) {}, func(u Unit, before []string) {
 					got := scanAll(t, tab, ScanOptions{})
 					require.Equal(t, before, got, "unit to level %d of %d files", u.OutputLevel, len(u.Files))
 					for c, name := range []string{"b", "s"} { // columns alone are what they are among all
@@ -138,7 +141,7 @@ func cut(t *testing.T, tab *table.Table, line, column string) string {
 func TestRewriteOfFirstRowKeepsTheOldestRow(t *testing.T) {
 	for seed, memory := range []int64{0, 0, 1 << 20, 1 << 20} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			tab := narrowTable(t, table.Options{"merge-engine": "first-row", "file.format.per.level": "3:parquet"})
+			tab := narrowTable(t, table.Options{"merge-engine": "first-row", "file.format.per.level": "3:parquet", "sort-spill-threshold": fmt.Sprint(2 + 9*(seed%2))})
 			cfg := RewriterConfig{Memory: memory, Spill: mustSpill(t)}
 			first := map[int32]string{}
 			compactRandomly(t, tab, uint64(seed), cfg, func(kv *KeyValues) {

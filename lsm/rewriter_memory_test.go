@@ -43,20 +43,23 @@ func TestRewriteStaysWithinItsMemory(t *testing.T) {
 	for i := range text {
 		text[i] = "abcdefghijklmnop"[r.IntN(16)]
 	}
-	cases := []struct{ format, producer string }{
-		{"avro", "lookup"}, {"parquet", "none"}, {"avro", "none"}, {"parquet", "lookup"}, {"parquet", "full-compaction"},
+	const all = "300"
+	cases := []struct{ format, producer, threshold string }{
+		{"avro", "lookup", all}, {"parquet", "none", all}, {"avro", "none", all}, {"parquet", "lookup", all},
+		{"parquet", "lookup", "20"}, {"parquet", "full-compaction", all},
 	}
 	if testing.Short() {
 		cases = cases[:1]
 	}
 	for _, c := range cases {
-		t.Run(c.format+" "+c.producer, func(t *testing.T) {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			fields := []row.Field{{Name: "id", Type: mustType(t, "BIGINT NOT NULL")}}
 			for i := range columns {
 				fields = append(fields, row.Field{Name: fmt.Sprint("s", i), Type: mustType(t, "STRING")}, row.Field{Name: fmt.Sprint("n", i), Type: mustType(t, "BIGINT")})
 			}
 			tab := mustCreate(t, table.Spec{Fields: fields, PrimaryKeys: []string{"id"}, Options: table.Options{"bucket": "1", "file.format": c.format,
-				"file.compression": "snappy", "metadata.stats-mode": "none", "changelog-producer": c.producer}})
+				"file.compression": "snappy", "metadata.stats-mode": "none", "changelog-producer": c.producer,
+				"sort-spill-threshold": c.threshold}})
 			var files []table.DataFile
 			runs, changes := int64(runs), int64(0)
 			if c.producer == "lookup" {

@@ -83,9 +83,9 @@ func TestRewriteChangesNoRow(t *testing.T) {
 		{"file.format": "avro"},
 		{"file.format": "parquet", "target-file-size": "60 kb"},
 		{"file.format": "avro", "file.format.per.level": "0:parquet,5:parquet", "target-file-size": "30 kb"},
-		{"file.format": "avro", "sequence.field": "v", "compaction.force-rewrite-all-files": "true"},
+		{"file.format": "avro", "sequence.field": "v", "compaction.force-rewrite-all-files": "true", "sort-spill-threshold": "2"},
 		{"file.format": "parquet", "data-file.thin-mode": "true", "target-file-size": "200 kb", "compaction.small-file-ratio": "0.3"},
-		{"file.format": "avro", "ignore-delete": "true", "metadata.stats-mode": "none"},
+		{"file.format": "avro", "ignore-delete": "true", "metadata.stats-mode": "none", "sort-spill-threshold": "3"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			tab := mustCreateInMemory(t, table.Spec{

@@ -19,11 +19,10 @@ var (
 
 	_                     = define(Int, "write-max-writers-to-spill", "10", "Writers of append tables above which buffers spill.").stored()
 	_                     = define(Bool, "write-buffer-for-append", "false", "Buffer in writers of append tables.").stored()
-	KeySortSpillThreshold = define(Int, "sort-spill-threshold", "",
-		"Runs above which a compaction first merges the smallest on local disk. When it is not set memory alone decides (Java: num-sorted-run.stop-trigger and one more).").atLeast(2)
-	_ = define(Size, "sort-spill-buffer-size", "64 mb", "Java's memory for a merge that spills.").stored()
-	_ = define(String, "sort-engine", "loser-tree", "Java's algorithm for merging runs.").oneOf("loser-tree", "min-heap").stored()
-	_ = define(Bool, "async-file-write", "true", "Java writes files by a thread in the background, as is always done here.").stored()
+	KeySortSpillThreshold = define(Int, "sort-spill-threshold", "", "Runs above which a compaction first merges the smallest on local disk. When it is not set memory alone decides, and not the stop trigger as in Java.").atLeast(2)
+	_                     = define(Size, "sort-spill-buffer-size", "64 mb", "Java's memory for a merge that spills.").stored()
+	_                     = define(String, "sort-engine", "loser-tree", "Java's algorithm for merging runs.").oneOf("loser-tree", "min-heap").stored()
+	_                     = define(Bool, "async-file-write", "true", "Java writes files by a thread in the background, as is always done here.").stored()
 )
 
 // Formats, compression and statistics.
