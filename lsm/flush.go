@@ -54,6 +54,9 @@ type Flusher struct {
 // another worker. When it fails, the increment has the files that were written to level 0 before for want of memory and
 // disk: they are there and should be removed.
 func (s *Sealed) Flush(ctx context.Context, f *Flusher, out Output) (table.DataIncrement, error) {
+	if s.parts[0].codec.arrival {
+		return s.flushInOrder(ctx, f, out)
+	}
 	mem, runs, inc, err := s.take()
 	defer func() {
 		for _, p := range mem {
@@ -182,13 +185,13 @@ func (f *Flusher) release() {
 func (f *Flusher) writeFiles(ctx context.Context, codec *recordCodec, out Output, all bool) (inc table.DataIncrement, err error) {
 	defer f.release()
 	e := &f.files
-	e.ctx, e.codec, e.all = ctx, codec, all
+	e.ctx, e.codec, e.all = ctx, codec, all && !codec.arrival
 	e.data, e.changelog, e.last.dropBefore = out.Data(), nil, out.DropBefore
 	e.reducer.merge, e.reducer.keys, e.reducer.dropBefore = out.Merge, codec.keys, out.DropBefore
 	if out.Changelog != nil {
 		e.changelog = out.Changelog()
 	}
-	err = f.merger.run(codec, f.cursors, all, e)
+	err = f.merge(codec, all, e)
 	if err == nil {
 		err = e.finish()
 	}
@@ -271,6 +274,11 @@ func (e *fileEmitter) settle() error {
 			return err
 		}
 	} else {
+		if e.codec.arrival {
+			for i := range e.seqs {
+				e.seqs[i] = unknownSeq
+			}
+		}
 		e.codec.decode(e.out, e.recs, e.seqs)
 	}
 	e.pend += e.bytes

@@ -31,6 +31,9 @@ type BufferSpec struct {
 	Descending bool  // sequence.field.sort-order
 	PageSize   int   // bytes; rounded down to a power of two, at least 1 KiB
 	KeepAll    bool  // spilled runs keep every record, not only the last of a key (input changelog, other merge functions)
+	// Arrival: all records are kept in the order of their arrival and without sequence numbers, as table.PostponeBucket wants it. Keys
+	// and sequences mean nothing then.
+	Arrival bool
 }
 
 // Records is a BufferSpec made ready. Immutable; all buffers of a table share one.
@@ -42,11 +45,18 @@ type Records struct {
 
 // NewRecords makes a spec ready.
 func NewRecords(spec BufferSpec) *Records {
-	return &Records{
+	if spec.Arrival {
+		spec.Keys, spec.Sequence = nil, nil
+	}
+	r := &Records{
 		codec:    newRecordCodec(spec.Type, spec.Keys, spec.Sequence, spec.Descending),
 		pageSize: 1 << (bits.Len(uint(max(spec.PageSize, minPage))) - 1),
-		keepAll:  spec.KeepAll,
+		keepAll:  spec.KeepAll || spec.Arrival,
 	}
+	if spec.Arrival {
+		r.codec.arrival, r.codec.prefix = true, prefixNone
+	}
+	return r
 }
 
 // Buffers is what the merge trees of one owner goroutine share: memory and scratch. Not safe for concurrent use.

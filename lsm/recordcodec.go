@@ -33,6 +33,7 @@ type recordCodec struct {
 	prefix   prefixKind
 	hasSort  bool // records have a sort key
 	onlyPref bool // equal prefixes are equal keys
+	arrival  bool // records stay in the order of arrival, and have no keys
 
 	nullBytes int
 	keyLenOff uint32 // slot: length of the key within the sort key
@@ -56,9 +57,10 @@ type recordColumn struct {
 type prefixKind uint8
 
 const (
-	prefixAny prefixKind = iota
-	prefixI64            // the key is one BIGINT, or whatever else lies in a NOT NULL StoreI64
-	prefixI32            // the key is one INT, DATE or TIME
+	prefixAny  prefixKind = iota
+	prefixI64             // the key is one BIGINT, or whatever else lies in a NOT NULL StoreI64
+	prefixI32             // the key is one INT, DATE or TIME
+	prefixNone            // there is no key
 )
 
 const (

@@ -81,7 +81,7 @@ func (f *Flusher) writeRun(ctx context.Context, codec *recordCodec, store *Spill
 	}
 	e := &f.spill
 	e.ctx, e.run, e.buf = ctx, run, e.buf[:0]
-	err := f.merger.run(codec, f.cursors, all, e)
+	err := f.merge(codec, all, e)
 	if err == nil {
 		err = e.flush()
 	}
