@@ -21,6 +21,9 @@ func bucketProblems(t *testing.T, tab *table.Table) []string {
 	for p := range CheckBuckets(t.Context(), tab, s) {
 		found = append(found, p.String())
 	}
+	few := 0 // as many problems, however few hashes are sorted at a time
+	checkBuckets(&bucketCheck{ctx: t.Context(), t: tab, s: s, limit: 3, yield: func(table.Problem) bool { few++; return true }})
+	require.Len(t, found, few)
 	return found
 }
 

@@ -87,7 +87,11 @@ func checkedBuckets(ctx context.Context, t *table.Table, s *table.Snapshot, prob
 				return
 			}
 		}
-		for p := range lsm.CheckBuckets(ctx, t, s) {
+		found := lsm.CheckBuckets(ctx, t, s)
+		if t.Schema().CrossPartition() {
+			found = keyPlaces(ctx, t, s)
+		}
+		for p := range found {
 			if !yield(p) {
 				return
 			}
