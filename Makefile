@@ -67,15 +67,18 @@ fuzz: ## run each fuzz test for FUZZTIME (10s)
 	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 	  done; done
 
-# make bench PAIR=avro-words ROUNDS=5 BENCHFLAGS='-rows 4000000 -parallel 2'; see docs/benchmarks.md.
+# make bench PAIR=avro-words ROUNDS=5 BENCHFLAGS='-rows 4000000 -parallel 2'; see docs/benchmarks.md. Figures of runs that were made are
+# in $(FIGURES): the same command goes on with what is missing, and `make bench BENCHFLAGS=-report` shows all.
 PAIR       ?=
 ROUNDS     ?= 3
+FIGURES    ?= build/bench.jsonl
 BENCHFLAGS ?=
-bench: ## compare our writer and compactor with Java Paimon's; PAIR= selects, ROUNDS= and BENCHFLAGS= adjust
+bench: ## compare our writer and compactor with Java Paimon's and paimon-rust; PAIR= selects, ROUNDS= and BENCHFLAGS= adjust
 	@[ -n "$$PAIMON_GO_ORACLE" ] || PAIMON_GO_MYSQL_ADDR=unused PAIMON_GO_MARIADB_ADDR=unused integration/setup.sh
 	$(GO) build -trimpath -o build/bench ./integration/bench
 	@PAIMON_GO_ORACLE="$${PAIMON_GO_ORACLE:-$${PAIMON_GO_TEST_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/paimon-go-test}/oracle/oracle}" \
-	  build/bench -pair '$(PAIR)' -rounds $(ROUNDS) -json build/bench.jsonl $(BENCHFLAGS)
+	  PAIMON_GO_RUST_PYTHON="$${PAIMON_GO_RUST_PYTHON-$$(integration/bench/rust/setup.sh)}" \
+	  build/bench -pair '$(PAIR)' -rounds $(ROUNDS) -json '$(FIGURES)' $(BENCHFLAGS)
 
 # make bench-flink BENCHFLAGS='-phases catchup -sides ours,action'; see docs/benchmarks.md.
 STORAGE ?=

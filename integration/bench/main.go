@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
+	"time"
 )
 
 func main() {
@@ -26,13 +27,14 @@ func run(ctx context.Context, args []string) error {
 		w = workload{}
 		r = runner{checked: map[string]bool{}, shapes: map[string]map[string]int64{}}
 
-		pair, jsonPath, ours, path string
-		rounds                     int
-		genOnly, noJava            bool
+		p = plan{start: time.Now()}
+
+		pair, jsonPath, ours, path, sides string
+		genOnly, noJava, onlyReport       bool
 	)
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	flags.StringVar(&pair, "pair", "", "pairs to run: comma-separated parts of their names (writer-{parquet,avro}-{random,words,mixed}, compact-{full,minor}-{parquet,avro}-{random,mixed}); empty: all")
-	flags.IntVar(&rounds, "rounds", 3, "rounds of ours and Java in turn")
+	flags.IntVar(&p.rounds, "rounds", 3, "rounds of all sides in turn")
 	flags.IntVar(&w.Rows, "rows", 1_000_000, "rows written by a run, or compacted in full")
 	flags.IntVar(&w.Keys, "keys", 1_000_000, "keys that the rows are upserts of; compactions: at least as many as rows")
 	flags.IntVar(&w.Interval, "commit-interval-rows", 500_000, "rows of a commit of the writer")
@@ -41,13 +43,18 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&w.DataLen, "data-len", 100, "bytes of the column data")
 	flags.Int64Var(&w.Seed, "seed", 42, "seed of the rows")
 	flags.IntVar(&w.Parallel, "parallel", 1, "writers in Java; shards and flush workers, or compactions at once, in ours")
-	flags.StringVar(&jsonPath, "json", "", "file for the figures of every run, one JSON object a line, appended")
+	flags.StringVar(&jsonPath, "json", "", "file for the figures of every run, one JSON object a line; runs that it has are not made again, and reported with the others")
+	flags.BoolVar(&p.again, "again", false, "make runs again that the file has")
+	flags.BoolVar(&onlyReport, "report", false, "run nothing, report what the file has")
+	flags.DurationVar(&p.limit, "limit", 25*time.Minute, "begin no run that would end after this time; 0: no limit")
+	flags.StringVar(&sides, "sides", "ours,java,rust", "sides to run; rust is left out of what it can't do")
 	flags.StringVar(&r.scratch, "scratch", "", "directory for tables; default: the system's temporary directory")
 	flags.StringVar(&r.oracle, "oracle", os.Getenv("PAIMON_GO_ORACLE"), "the program of integration/java")
+	flags.StringVar(&r.python, "python", os.Getenv("PAIMON_GO_RUST_PYTHON"), "a Python with paimon-rust's wheel (integration/bench/rust/setup.sh makes one); empty: without paimon-rust")
 	flags.StringVar(&r.javaOpts, "java-opts", "-Xmx2g", "options of the JVM")
 	flags.StringVar(&r.profile, "profile", "", "begin of the names of CPU profiles of our side; empty: none")
 	flags.BoolVar(&r.warm, "warm", false, "Java compacts a copy of the table before, in the same process; no writer pairs then")
-	flags.BoolVar(&noJava, "no-java", false, "run our side alone")
+	flags.BoolVar(&noJava, "no-java", false, "without Java")
 	flags.StringVar(&ours, "ours", "", "internal: the workload of a process of our side")
 	flags.StringVar(&path, "table", "", "internal: path of its table")
 	flags.BoolVar(&genOnly, "gen-only", false, "internal: make the rows only")
@@ -61,16 +68,9 @@ func run(ctx context.Context, args []string) error {
 		return runOurs(ctx, w, path, genOnly, r.profile)
 	}
 	var err error
-	if r.self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+	if p.store, err = openStore(jsonPath); err != nil {
+		return err
 	}
-	if r.oracle == "" && !noJava {
-		return fmt.Errorf("PAIMON_GO_ORACLE or -oracle must name the program of integration/java (integration/setup.sh builds it); -no-java goes without")
-	}
-	if r.scratch, err = os.MkdirTemp(r.scratch, "paimon-go-bench-"); err != nil {
-		return fmt.Errorf("making a directory for tables: %w", err)
-	}
-	defer os.RemoveAll(r.scratch)
 	all, err := pairs(w, pair)
 	if err != nil {
 		return err
@@ -78,64 +78,102 @@ func run(ctx context.Context, args []string) error {
 	if r.warm {
 		all = slices.DeleteFunc(all, func(w workload) bool { return !w.compacts() })
 	}
-	return compare(ctx, &r, all, rounds, noJava, jsonPath)
+	if onlyReport {
+		names := map[string]bool{}
+		for _, w := range all {
+			names[w.name()] = true
+		}
+		report(os.Stdout, p.store.of(names))
+		return nil
+	}
+	if r.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	p.sides = slices.DeleteFunc(strings.Split(sides, ","), func(s string) bool {
+		return s == sideJava && noJava || s == sideRust && r.python == ""
+	})
+	if r.oracle == "" && slices.Contains(p.sides, sideJava) {
+		return fmt.Errorf("PAIMON_GO_ORACLE or -oracle must name the program of integration/java (integration/setup.sh builds it); -no-java goes without")
+	}
+	if r.scratch, err = os.MkdirTemp(r.scratch, "paimon-go-bench-"); err != nil {
+		return fmt.Errorf("making a directory for tables: %w", err)
+	}
+	defer os.RemoveAll(r.scratch)
+	return p.compare(ctx, &r, all)
 }
 
-// compare runs all pairs and reports. The sides alternate within a pair.
-func compare(ctx context.Context, r *runner, all []workload, rounds int, noJava bool, jsonPath string) error {
+// plan is which runs there shall be.
+type plan struct {
+	rounds int
+	sides  []string
+	again  bool
+	limit  time.Duration
+	start  time.Time
+	store  *store
+}
+
+// compare runs what is missing of all pairs and reports. The sides alternate within a pair.
+func (p *plan) compare(ctx context.Context, r *runner, all []workload) error {
 	fmt.Printf("%s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	fmt.Printf("min / median / max of %d rounds\n", rounds)
-	sides := []string{sideOurs, sideJava}
-	if noJava {
-		sides = sides[:1]
-	}
-	var results []result
+	pairs := map[string]bool{}
+	left := 0
 	for i, w := range all {
+		pairs[w.name()] = true
 		if i == 0 || w.Kind != all[i-1].Kind {
 			fmt.Println(w)
 		}
-		want, err := expected(w)
+		n, err := p.pair(ctx, r, w)
 		if err != nil {
 			return err
 		}
-		if noJava {
-			r.checked[w.name()] = true
-		}
-		for round := 1; round <= rounds; round++ {
-			for _, side := range sides {
-				res, err := r.run(ctx, w, side, round, want)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(os.Stderr, "%s round %d %s: %.2f us/row, %.2f s CPU, %.2f s wall, load %s\n", w.name(), round, side, 1e6/res.RowsPerCPU, res.CPU, res.Wall, res.Load)
-				results = append(results, res)
+		left += n
+	}
+	report(os.Stdout, p.store.of(pairs))
+	if left > 0 {
+		fmt.Printf("\n%d runs are left after %s; the same command goes on with them\n", left, p.limit)
+	}
+	return nil
+}
+
+// pair makes the runs of a pair that are missing, as long as there is time, and tells how many are left.
+func (p *plan) pair(ctx context.Context, r *runner, w workload) (left int, err error) {
+	type run struct {
+		round int
+		side  string
+	}
+	var todo []run
+	for round := 1; round <= p.rounds; round++ {
+		for _, side := range p.sides {
+			if w.by(side) && (p.again || !p.store.has(runKey{w.name(), side, round, r.warm && w.compacts(), w})) {
+				todo = append(todo, run{round, side})
 			}
 		}
 	}
-	report(os.Stdout, results)
-	if jsonPath == "" {
-		return nil
+	if len(todo) == 0 {
+		return 0, nil
 	}
-	return appendJSON(jsonPath, results)
-}
-
-func appendJSON(path string, results []result) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("writing figures: %w", err)
+	if !slices.Contains(p.sides, sideJava) {
+		r.checked[w.name()] = true
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	want, err := expected(w)
 	if err != nil {
-		return fmt.Errorf("writing figures: %w", err)
+		return 0, err
 	}
-	enc := json.NewEncoder(f)
-	for i := range results {
-		if err := enc.Encode(&results[i]); err != nil {
-			_ = f.Close()
-			return fmt.Errorf("writing figures: %w", err)
+	var longest time.Duration
+	for i, t := range todo {
+		start := time.Now()
+		if p.limit > 0 && start.Add(longest).After(p.start.Add(p.limit)) {
+			return len(todo) - i, nil
 		}
+		res, err := r.run(ctx, w, t.side, t.round, want)
+		if err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(os.Stderr, "%s round %d %s: %.2f us/row, %.2f s CPU, %.2f s wall, load %s\n", w.name(), t.round, t.side, 1e6/res.RowsPerCPU, res.CPU, res.Wall, res.Load)
+		if err := p.store.add(res); err != nil {
+			return 0, err
+		}
+		longest = max(longest, time.Since(start))
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("writing figures: %w", err)
-	}
-	return nil
+	return 0, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,9 +48,18 @@ func TestPairsWriteTheSameTable(t *testing.T) {
 	require.NoError(t, err, string(out))
 	all, err := pairs(workload{Rows: 5000, Keys: 3000, Interval: 2000, Buckets: 2, Partitions: 3, DataLen: 50, Seed: 1, Parallel: 1}, "writer,full-parquet-mixed,minor-avro-random")
 	require.NoError(t, err)
-	require.NoError(t, compare(t.Context(), r, all, 1, false, t.TempDir()+"/out.json"))
+	s, err := openStore(t.TempDir() + "/out.json")
+	require.NoError(t, err)
+	p := plan{rounds: 1, sides: []string{sideOurs, sideJava}, store: s, start: time.Now()}
+	if r.python = os.Getenv("PAIMON_GO_RUST_PYTHON"); r.python != "" { // integration/bench/rust/setup.sh
+		p.sides = append(p.sides, sideRust)
+	}
+	require.NoError(t, p.compare(t.Context(), r, all))
+	for _, w := range all {
+		require.True(t, s.has(runKey{w.name(), sideJava, 1, false, w}), w.name())
+	}
 	r.warm = true
 	all, err = pairs(workload{Rows: 3000, Keys: 3000, Buckets: 2, Partitions: 1, DataLen: 50, Seed: 1, Parallel: 2}, "full-avro-random")
 	require.NoError(t, err)
-	require.NoError(t, compare(t.Context(), r, all, 1, false, t.TempDir()+"/out.json"))
+	require.NoError(t, p.compare(t.Context(), r, all))
 }

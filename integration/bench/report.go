@@ -66,49 +66,73 @@ func report(out io.Writer, results []result) {
 	}
 }
 
-// grid prints min / median / max over the rounds, and how many times as many rows as Java we do in a second of processor
-// time, by the medians.
+// grid prints min / median / max over the rounds, and how many times as many rows as the others we do in a second of processor
+// time, by the medians. What was measured with several workloads or JVMs is kept apart.
 func grid(out io.Writer, results []result, columns []column) {
 	byPair := map[string][]result{}
 	var order []string
 	for _, r := range results {
-		if byPair[r.Pair] == nil {
-			order = append(order, r.Pair)
+		l := r.label(results)
+		if byPair[l] == nil {
+			order = append(order, l)
 		}
-		byPair[r.Pair] = append(byPair[r.Pair], r)
+		byPair[l] = append(byPair[l], r)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	defer t.Flush()
-	head, rule := []string{"pair", "side"}, []string{"---", "---"}
+	head, rule := []string{"pair", "side", "rounds"}, []string{"---", "---", "---"}
 	for _, c := range columns {
 		head, rule = append(head, c.name), append(rule, "---")
 	}
-	head, rule = append(head, "rows/CPU s to Java", "bytes to Java"), append(rule, "---", "---")
+	var others []string
+	for _, side := range []string{sideJava, sideRust} {
+		if slices.ContainsFunc(results, func(r result) bool { return r.Side == side }) {
+			others = append(others, side)
+			head, rule = append(head, "rows/CPU s to "+side, "bytes to "+side), append(rule, "---", "---")
+		}
+	}
 	line := func(cells []string) { fmt.Fprintf(t, "| %s\t|\n", strings.Join(cells, "\t| ")) }
 	line(head)
 	line(rule)
-	rowsPerCPU := func(r *result) float64 { return r.RowsPerCPU }
-	size := func(r *result) float64 { return float64(r.Bytes) }
 	for _, pair := range order {
 		of := func(side string) []result {
 			return slices.DeleteFunc(slices.Clone(byPair[pair]), func(r result) bool { return r.Side != side })
 		}
-		java := of(sideJava)
-		for _, side := range []string{sideOurs, sideJava} {
+		for _, side := range []string{sideOurs, sideJava, sideRust} {
 			rs := of(side)
 			if len(rs) == 0 {
 				continue
 			}
-			cells := []string{pair, side}
+			cells := []string{pair, side, fmt.Sprint(len(rs))}
 			for _, c := range columns {
 				cells = append(cells, spreadOf(rs, c.of).format(c.verb))
 			}
-			rate, bytes := "", ""
-			if side == sideOurs && len(java) > 0 {
-				rate = fmt.Sprintf("%.1fx", spreadOf(rs, rowsPerCPU).median/spreadOf(java, rowsPerCPU).median)
-				bytes = fmt.Sprintf("%.3f", spreadOf(rs, size).median/spreadOf(java, size).median)
+			for _, other := range others {
+				cells = append(cells, ratios(side, rs, of(other))...)
 			}
-			line(append(cells, rate, bytes))
+			line(cells)
 		}
 	}
+}
+
+// ratios are ours to another side's: rows a second of processor time, and bytes.
+func ratios(side string, rs, other []result) []string {
+	if side != sideOurs || len(other) == 0 {
+		return []string{"", ""}
+	}
+	median := func(rs []result, f func(*result) float64) float64 { return spreadOf(rs, f).median }
+	rows, size := func(r *result) float64 { return r.RowsPerCPU }, func(r *result) float64 { return float64(r.Bytes) }
+	return []string{fmt.Sprintf("%.1fx", median(rs, rows)/median(other, rows)), fmt.Sprintf("%.3f", median(rs, size)/median(other, size))}
+}
+
+// label is the name of what a result belongs to: the pair, and its size where the same pair was measured with others.
+func (r *result) label(all []result) string {
+	l := r.Pair
+	if slices.ContainsFunc(all, func(o result) bool { return o.Pair == r.Pair && o.Work != r.Work }) {
+		l += fmt.Sprintf(" %d rows, %d buckets, %d partitions, parallel %d", r.Work.Rows, r.Work.Buckets, r.Work.Partitions, r.Work.Parallel)
+	}
+	if r.Warm {
+		l += ", warm"
+	}
+	return l
 }

@@ -18,6 +18,7 @@ import (
 type runner struct {
 	scratch  string
 	oracle   string // of integration/java
+	python   string // with paimon-rust's wheel
 	javaOpts string
 	self     string
 	profile  string // where profiles of our side go, "" for none
@@ -27,12 +28,14 @@ type runner struct {
 
 	state     *state // of the pair under way, if it is one of compactions
 	stateName string
+	rows      string // Arrow stream of the rows of the pair under way, for paimon-rust
+	rowsName  string
 }
 
 // result is one run of one side.
 type result struct {
 	Pair  string   `json:"pair"`
-	Side  string   `json:"side"` // ours or java
+	Side  string   `json:"side"` // ours, java or rust
 	Round int      `json:"round"`
 	Work  workload `json:"workload"`
 	figures
@@ -43,11 +46,13 @@ type result struct {
 	RowsPerCPU float64 `json:"rows_per_cpu_s"` // without the generator; those of the input of a compaction
 	MBPerCPU   float64 `json:"mb_per_cpu_s,omitempty"`
 	Load       string  `json:"load"` // of the machine, before the run
+	Revision   string  `json:"revision,omitempty"`
 }
 
 const (
 	sideOurs = "ours"
 	sideJava = "java"
+	sideRust = "rust" // paimon-rust by its Python wheel; writers only
 )
 
 // run measures one side once, reads what it wrote back, and removes it.
@@ -59,10 +64,7 @@ func (r *runner) run(ctx context.Context, w workload, side string, round int, wa
 	defer os.RemoveAll(warehouse)
 	path := table.TablePath(warehouse, "bench", "t")
 	res := result{Pair: w.name(), Side: side, Round: round, Work: w, Load: load()}
-	process := r.ours
-	if side == sideJava {
-		process = r.java
-	}
+	process := map[string]func(context.Context, workload, string, int, bool) (figures, error){sideOurs: r.ours, sideJava: r.java, sideRust: r.rust}[side]
 	gen, err := process(ctx, w, warehouse, round, true)
 	if err != nil {
 		return res, fmt.Errorf("generator of %s: %w", side, err)

@@ -46,6 +46,9 @@ func (w workload) String() string {
 
 func (w workload) compacts() bool { return w.Kind != kindWriter }
 
+// by tells whether a side can do it.
+func (w workload) by(side string) bool { return side != sideRust || w.Kind == kindWriter }
+
 // options are the guide's, with the format of the pair.
 func (w workload) options() table.Options {
 	return table.Options{
