@@ -46,7 +46,7 @@ func remedy(err error) string {
 
 // breaks lets the bucket of a job rest for long, and says so once for each error that it has.
 func (l *tableLoop) breaks(f *finished, err error) {
-	b := l.st.buckets[f.c.key]
+	b := l.bucketAt(f.c.key)
 	if b == nil {
 		return
 	}
@@ -69,5 +69,8 @@ func (l *tableLoop) mended() {
 		if b.broken != "" {
 			b.failed, b.retryAt = 0, time.Time{}
 		}
+	}
+	if l.mover.broken != "" {
+		l.mover.failed, l.mover.retryAt = 0, time.Time{}
 	}
 }

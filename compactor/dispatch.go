@@ -21,6 +21,7 @@ type candidate struct {
 	// vectors is the index file with the bucket's deletion vectors that the levels go with, nameless when there is none; nil when
 	// the table has none at all.
 	vectors *table.IndexFile
+	move    *move // in place of levels and unit: it gives rows their buckets
 	t       *table.Table
 	rw      rewriter // writes with the schema that was the newest when the candidate was made
 	job     Job

@@ -45,6 +45,9 @@ func (l *tableLoop) candidates(now time.Time) (all []*candidate) {
 			all = append(all, b.picked)
 		}
 	}
+	if c := l.moveCandidate(now); c != nil {
+		all = append(all, c)
+	}
 	return all
 }
 
@@ -113,6 +116,7 @@ func (s *Service) Explain(ctx context.Context) ([]BucketFiles, error) {
 				of = append(of, l.explain(b, rates[k], now))
 			}
 		}
+		of = append(of, l.explainWaiting(rates, now)...)
 		slices.SortFunc(of, func(a, b BucketFiles) int {
 			return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Bucket, b.Bucket))
 		})
@@ -124,13 +128,19 @@ func (s *Service) Explain(ctx context.Context) ([]BucketFiles, error) {
 
 func (l *tableLoop) explain(b *bucket, perHour float64, now time.Time) BucketFiles {
 	l.pickInto(b, false, now)
+	x := l.describe(b, perHour)
+	if b.picked != nil && l.allowed(b, now) {
+		x.Job = &b.picked.job
+	}
+	return x
+}
+
+// describe says what files a bucket has.
+func (l *tableLoop) describe(b *bucket, perHour float64) BucketFiles {
 	runs, _ := b.runs()
 	x := BucketFiles{
 		Table: l.name, Partition: b.part.path, Bucket: b.id, Bytes: b.size(), Runs: runs,
 		AppendedPerHour: perHour, Predicted: len(b.files) + int(perHour),
-	}
-	if b.picked != nil && l.allowed(b, now) {
-		x.Job = &b.picked.job
 	}
 	type group struct {
 		level  int

@@ -61,6 +61,7 @@ func (st *tableState) vanish() followed {
 	had := st.snapshot != nil
 	st.snapshot = nil
 	clear(st.buckets)
+	clear(st.waiting)
 	clear(st.parts)
 	clear(st.vectors)
 	st.indexManifest = ""
@@ -129,7 +130,7 @@ func (st *tableState) listAt(ctx context.Context, t *table.Table, s *table.Snaps
 		if err != nil {
 			return err
 		}
-		if e.Bucket >= 0 && (st.keep == nil || st.keep(e.Partition, e.Bucket)) {
+		if st.keeps(e.Partition, e.Bucket) {
 			d.add(&e)
 		}
 	}

@@ -140,7 +140,7 @@ var errRefused = errors.New("the table can't be compacted")
 func (l *tableLoop) adopt(t *table.Table) error {
 	schema, o := t.Schema(), t.Options()
 	refused := func(err error) error { return fmt.Errorf("%w: %s: %w", errRefused, l.name, err) }
-	if err := schema.CheckDedicated(o); err != nil {
+	if err := errors.Join(schema.CheckDedicated(o), l.checkPostpone(o)); err != nil {
 		return refused(err)
 	}
 	strategy, err := lsm.NewStrategy(o)

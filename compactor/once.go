@@ -88,19 +88,19 @@ func (o *onceState) fail(err error) { o.errs = append(o.errs, err) }
 // giveUp takes a bucket out.
 func (o *onceState) giveUp(l *tableLoop, k bucketKey, err error) {
 	o.fail(fmt.Errorf("table %s: %w", l.name, err))
-	if b := l.st.buckets[k]; b != nil {
+	if b := l.bucketAt(k); b != nil {
 		b.givenUp = true
 	}
 }
 
 func (o *onceState) jobFailed(l *tableLoop, f *finished) {
-	if b := l.st.buckets[f.c.key]; b != nil && b.failed+1 >= onceTries {
+	if b := l.bucketAt(f.c.key); b != nil && b.failed+1 >= onceTries {
 		o.giveUp(l, f.c.key, f.info.Err)
 	}
 }
 
 func (o *onceState) lost(l *tableLoop, f *finished, why error) {
-	if b := l.st.buckets[f.c.key]; b != nil && b.failed >= onceTries {
+	if b := l.bucketAt(f.c.key); b != nil && b.failed >= onceTries {
 		o.giveUp(l, f.c.key, why)
 	}
 }
@@ -123,18 +123,20 @@ func (o *onceState) commitFailed(l *tableLoop, err error) {
 func (o *onceState) committed(l *tableLoop) {
 	d := deltas{}
 	for _, f := range l.committed {
-		m := f.message()
-		for i := range m.Compact.Before {
-			d.add(&table.Entry{Kind: table.Delete, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: m.Compact.Before[i]})
-		}
-		for i := range m.Compact.After {
-			d.add(&table.Entry{Kind: table.Add, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: m.Compact.After[i]})
+		for _, m := range f.messages() {
+			for i := range m.Compact.Before {
+				d.add(&table.Entry{Kind: table.Delete, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: m.Compact.Before[i]})
+			}
+			for i := range m.Compact.After {
+				d.add(&table.Entry{Kind: table.Add, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: m.Compact.After[i]})
+			}
 		}
 	}
 	if _, err := l.st.apply(nil, d); err != nil {
 		o.fail(fmt.Errorf("table %s: %w", l.name, err)) // it was listed again after a conflict, with the commit in it
 		o.abort = true
 	}
+	l.st.prune()
 	l.settleCommitted(true)
 }
 
@@ -175,6 +177,9 @@ func (l *tableLoop) idle() bool {
 		return false
 	}
 	now := time.Now()
+	if l.wantsMove() {
+		return false // it rests
+	}
 	for _, b := range l.st.buckets {
 		if b.picked != nil && !b.givenUp && !b.part.excluded && b.retryAt.After(now) {
 			return false // it rests

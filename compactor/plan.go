@@ -34,7 +34,16 @@ func (l *tableLoop) plan(now time.Time) {
 	}
 	l.askTime()
 	full := l.fullDue()
-	maps.DeleteFunc(l.wanted, func(k bucketKey, _ time.Time) bool { return l.st.buckets[k] == nil })
+	maps.DeleteFunc(l.wanted, func(k bucketKey, _ time.Time) bool { return k != moveKey && l.st.buckets[k] == nil })
+	mover := l.moveCandidate(now)
+	if l.once != nil && l.wantsMove() { // what it makes is compacted too
+		l.replanAt = now.Add(max(l.mover.retryAt.Sub(now), l.x.cfg.MinInterval))
+		if mover != nil && !taken[moveKey] {
+			l.x.dispatch.offer(l, []*candidate{mover})
+		}
+		l.publish(nil, taken)
+		return
+	}
 	var wanted []*candidate
 	for k, b := range l.st.buckets {
 		if taken[k] {
@@ -56,6 +65,9 @@ func (l *tableLoop) plan(now time.Time) {
 			l.nextID += n - l.nextID%n
 		}
 	}
+	if mover != nil && !taken[moveKey] {
+		wanted = append(wanted, mover)
+	}
 	l.replanAt = now.Add(l.replanPause(now))
 	l.x.dispatch.offer(l, wanted)
 	l.publish(wanted, taken)
@@ -72,6 +84,9 @@ func (l *tableLoop) replanPause(now time.Time) time.Duration {
 			pause = min(pause, b.retryAt.Sub(now))
 		}
 	}
+	if l.wantsMove() && l.moveAt().After(now) {
+		pause = min(pause, l.moveAt().Sub(now))
+	}
 	if l.x.cfg.PartitionIdle > 0 {
 		pause = min(pause, max(l.x.cfg.PartitionIdle/4, l.x.cfg.Interval))
 	}
@@ -83,7 +98,7 @@ func (l *tableLoop) allowed(b *bucket, now time.Time) bool {
 	if b.part.excluded || b.givenUp || b.retryAt.After(now) {
 		return false
 	}
-	if idle := l.x.cfg.PartitionIdle; idle > 0 && now.Sub(lsm.FromWallClock(b.part.newest, time.Local)) < idle {
+	if idle := l.x.cfg.PartitionIdle; idle > 0 && !l.postpones() && now.Sub(lsm.FromWallClock(b.part.newest, time.Local)) < idle {
 		return false
 	}
 	return !l.skipsExpired() || !l.expired(b.part)
@@ -255,6 +270,9 @@ func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
 		}
 		runs, level0 := b.runs()
 		maxRuns, maxLevel0 = max(maxRuns, runs), max(maxLevel0, level0)
+	}
+	if l.mover.broken != "" {
+		broken++
 	}
 	for _, c := range wanted {
 		backlog += c.job.Bytes

@@ -23,7 +23,7 @@ type round struct {
 func (r *round) committable() table.Committable {
 	x := table.Committable{ID: r.id}
 	for _, f := range r.jobs {
-		x.Messages = append(x.Messages, f.message())
+		x.Messages = append(x.Messages, f.messages()...)
 	}
 	return x
 }
@@ -120,7 +120,7 @@ func (l *tableLoop) try(ctx context.Context, r *round) error {
 		}
 		r.unknown = false // nothing was published, or it would not be a conflict
 		if len(r.jobs) == 1 {
-			if b := l.st.buckets[r.jobs[0].c.key]; b != nil && b.failed > 0 {
+			if b := l.bucketAt(r.jobs[0].c.key); b != nil && b.failed > 0 {
 				l.st.distrust()
 			}
 			l.lost(r.jobs[0], err)
@@ -198,6 +198,9 @@ func (l *tableLoop) contradicts(f *finished) error {
 	gone := func(name string) error {
 		return fmt.Errorf("%w: %s is not in the table any more", table.ErrConflict, name)
 	}
+	if f.c.move != nil {
+		return l.contradictsMove(f)
+	}
 	b := l.st.buckets[f.c.key]
 	if b == nil {
 		return gone(f.inc.Before[0].Name)
@@ -255,6 +258,10 @@ func (l *tableLoop) succeeded(r *round, s *table.Snapshot) {
 	})
 	for _, f := range r.jobs {
 		f.snapshot = s.ID
+		if f.c.move != nil {
+			l.movedAt = l.lastCommit
+			delete(l.wanted, moveKey)
+		}
 	}
 	l.log.Debug("compactions are committed", "snapshot", s.ID, "jobs", len(r.jobs))
 	l.committed = append(l.committed, r.jobs...)

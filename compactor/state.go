@@ -26,6 +26,7 @@ type tableState struct {
 	snapshot *table.Snapshot // nil: the table has none, and no files
 	parts    map[string]*partition
 	buckets  map[bucketKey]*bucket
+	waiting  map[bucketKey]*bucket                     // files of table.PostponeBucket, by partition; no candidates
 	keep     func(partition []byte, bucket int32) bool // buckets of this process; nil: all
 	newPart  func(bytes []byte) (*partition, error)
 
@@ -64,7 +65,7 @@ type bucket struct {
 }
 
 func newTableState() *tableState {
-	return &tableState{parts: map[string]*partition{}, buckets: map[bucketKey]*bucket{}, vectors: map[bucketKey]table.IndexFile{}}
+	return &tableState{parts: map[string]*partition{}, buckets: map[bucketKey]*bucket{}, waiting: map[bucketKey]*bucket{}, vectors: map[bucketKey]table.IndexFile{}}
 }
 
 // followIndex reads the index manifest of a snapshot if it is another than before.
@@ -146,7 +147,7 @@ func (st *tableState) apply(s *table.Snapshot, changes deltas) (appended int64, 
 
 // change makes the changes of one bucket and returns the bytes that came at level 0.
 func (st *tableState) change(s *table.Snapshot, k bucketKey, d *delta) (appended int64, err error) {
-	if k.bucket < 0 || st.keep != nil && !st.keep([]byte(k.partition), k.bucket) {
+	if !st.keeps([]byte(k.partition), k.bucket) {
 		return 0, nil
 	}
 	b, err := st.bucket(k)
@@ -168,7 +169,9 @@ func (st *tableState) change(s *table.Snapshot, k bucketKey, d *delta) (appended
 		if f.Level == 0 {
 			b.appended++
 			b.gentle++
-			appended += f.Size
+			if s == nil || s.CommitKind != table.CommitCompact { // a compaction that gives rows their buckets has level 0 too
+				appended += f.Size
+			}
 			if s != nil {
 				b.written = max(b.written, s.TimeMillis)
 			}
@@ -178,9 +181,18 @@ func (st *tableState) change(s *table.Snapshot, k bucketKey, d *delta) (appended
 	return appended, nil
 }
 
+// keeps tells whether a bucket is to be known of. Files without a bucket are in any case.
+func (st *tableState) keeps(partition []byte, bucket int32) bool {
+	return bucket == table.PostponeBucket || bucket >= 0 && (st.keep == nil || st.keep(partition, bucket))
+}
+
 // bucket returns a bucket, new if need be.
 func (st *tableState) bucket(k bucketKey) (*bucket, error) {
-	if b := st.buckets[k]; b != nil {
+	all := st.buckets
+	if k.bucket == table.PostponeBucket {
+		all = st.waiting
+	}
+	if b := all[k]; b != nil {
 		return b, nil
 	}
 	p := st.parts[k.partition]
@@ -192,7 +204,7 @@ func (st *tableState) bucket(k bucketKey) (*bucket, error) {
 		st.parts[k.partition] = p
 	}
 	b := &bucket{part: p, id: k.bucket}
-	st.buckets[k] = b
+	all[k] = b
 	return b, nil
 }
 
@@ -201,11 +213,13 @@ func (b *bucket) key() bucketKey { return bucketKey{string(b.part.bytes), b.id} 
 // prune forgets buckets without files and partitions without buckets.
 func (st *tableState) prune() {
 	used := make(map[string]bool, len(st.parts))
-	for k, b := range st.buckets {
-		if len(b.files) == 0 {
-			delete(st.buckets, k)
-		} else {
-			used[k.partition] = true
+	for _, all := range []map[bucketKey]*bucket{st.buckets, st.waiting} {
+		for k, b := range all {
+			if len(b.files) == 0 {
+				delete(all, k)
+			} else {
+				used[k.partition] = true
+			}
 		}
 	}
 	for p := range st.parts {

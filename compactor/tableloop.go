@@ -44,6 +44,8 @@ type tableLoop struct {
 	inFull         bool // a round of full-compaction.delta-commits is under way
 	appends        int  // snapshots of writers since the last one
 	wanted         map[bucketKey]time.Time
+	mover          *bucket     // stands for all files without a bucket, with what came of their jobs
+	movedAt        time.Time   // of the last commit of one
 	pending        []*finished // written, not committed
 	pendingAt      time.Time   // of the first
 	unresolved     *round      // a commit that didn't come to an end
@@ -71,7 +73,8 @@ type tableLoop struct {
 func newTableLoop(x *session, name string) *tableLoop {
 	l := &tableLoop{
 		x: x, name: name, log: x.cfg.Log.With("table", name), nextID: x.nextID(name), wanted: map[bucketKey]time.Time{},
-		wake: make(chan struct{}, 1), pollEvery: x.cfg.MinInterval,
+		mover: &bucket{part: &partition{}, id: table.PostponeBucket},
+		wake:  make(chan struct{}, 1), pollEvery: x.cfg.MinInterval,
 	}
 	l.jobs, l.cancelJobs = context.WithCancel(x.jobs)
 	l.stats.v.Name = name
@@ -200,12 +203,12 @@ func (l *tableLoop) collect() {
 		switch {
 		case f.info.Err != nil:
 			l.jobFailed(f)
-		case len(f.inc.Before) == 0 && len(f.inc.After) == 0:
+		case f.nothing():
 			l.settle(f, true) // there was nothing to do
 			if b := l.st.buckets[f.c.key]; b != nil {
 				b.picked, b.changed, b.full = nil, false, true
 			}
-		case l.t == nil, (f.c.vectors != nil) != l.vectors: // refused, or changed, meanwhile
+		case l.t == nil, f.c.move == nil && (f.c.vectors != nil) != l.vectors: // refused, or changed, meanwhile
 			f.remove(l.x.hard)
 			l.settle(f, false)
 		default:
@@ -242,7 +245,7 @@ func (l *tableLoop) jobFailed(f *finished) {
 		return
 	}
 	l.stats.failed(f.info.Err)
-	if b := l.st.buckets[f.c.key]; permanent(f.info.Err) && !(errors.Is(f.info.Err, table.ErrSchema) && b != nil && b.failed == 0) {
+	if b := l.bucketAt(f.c.key); permanent(f.info.Err) && !(errors.Is(f.info.Err, table.ErrSchema) && b != nil && b.failed == 0) {
 		if l.once != nil {
 			l.once.giveUp(l, f.c.key, f.info.Err)
 		}
@@ -262,7 +265,7 @@ func (l *tableLoop) jobFailed(f *finished) {
 
 // rest keeps jobs of a bucket back: for a while, and longer after each failure in a row.
 func (l *tableLoop) rest(k bucketKey, first time.Duration) {
-	if b := l.st.buckets[k]; b != nil {
+	if b := l.bucketAt(k); b != nil {
 		b.retryAt = time.Now().Add(l.backoff(first, b.failed))
 		b.failed++
 	}
@@ -281,7 +284,7 @@ func (l *tableLoop) backoff(first time.Duration, n int) time.Duration {
 func (l *tableLoop) settle(f *finished, well bool) {
 	l.x.dispatch.settle(f.c)
 	l.replan = true
-	if b := l.st.buckets[f.c.key]; b != nil {
+	if b := l.bucketAt(f.c.key); b != nil {
 		b.changed = true
 		if well {
 			b.failed, b.retryAt, b.gentle, b.broken = 0, time.Time{}, 0, ""

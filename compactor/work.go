@@ -21,20 +21,31 @@ type rewriter interface {
 type finished struct {
 	c        *candidate
 	inc      table.CompactIncrement
+	moved    []table.CommitMessage // in its place, of a job that gives rows their buckets
 	info     JobInfo
 	snapshot int64 // that has it, once it is committed
 }
 
-func (f *finished) message() table.CommitMessage {
+func (f *finished) messages() []table.CommitMessage {
+	if f.c.move != nil {
+		return f.moved
+	}
 	m := table.CommitMessage{Partition: f.c.part.bytes, Bucket: f.c.key.bucket, TotalBuckets: f.c.total, Compact: f.inc}
 	if f.c.vectors != nil {
 		m.Vectors = &f.c.vectors.Name
 	}
-	return m
+	return []table.CommitMessage{m}
 }
+
+// nothing tells whether there was nothing to do.
+func (f *finished) nothing() bool { return len(f.inc.Before)+len(f.inc.After)+len(f.moved) == 0 }
 
 // remove deletes the files of a job that no snapshot refers to.
 func (f *finished) remove(ctx context.Context) {
+	if f.c.move != nil {
+		f.c.move.removeAll(ctx, f.moved)
+		return
+	}
 	f.c.rw.Remove(ctx, f.c.part.bytes, f.c.key.bucket, f.inc)
 }
 
@@ -88,11 +99,16 @@ func (x *session) rewrite(c *candidate) *finished {
 	}
 	var inc table.CompactIncrement
 	var stats lsm.RewriteStats
+	var moved []table.CommitMessage
 	levels, err := c.withVectors(ctx)
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.move != nil:
+		moved, stats, err = c.runMove(ctx)
+	default:
 		inc, stats, err = c.rw.Rewrite(ctx, c.part.bytes, c.key.bucket, levels, c.unit)
 	}
-	out := &finished{c: c, inc: inc, info: JobInfo{
+	out := &finished{c: c, inc: inc, moved: moved, info: JobInfo{
 		Job: c.job, BytesRead: stats.BytesRead, BytesWritten: stats.BytesWritten, RowsRead: stats.RowsRead, RowsWritten: stats.RowsWritten,
 		ChangelogRows: stats.ChangelogRows, FilesWritten: stats.FilesWritten, Upgraded: stats.Upgraded, Duration: time.Since(a.start), Err: err,
 	}}

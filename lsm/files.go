@@ -57,6 +57,11 @@ type fileSettings struct {
 // NewFiles returns the file maker of schema s, a schema of t. The options are the table's, dynamic ones included.
 func NewFiles(t *table.Table, s *table.Schema) (*Files, error) { return newFiles(t, s, 0) }
 
+// NewFilesWithin is NewFiles for a process that has so much memory for one file.
+func NewFilesWithin(t *table.Table, s *table.Schema, memory int64) (*Files, error) {
+	return newFiles(t, s, max(memory/2, 1)) // pages and dictionaries under way take up to twice what is in them
+}
+
 // newFiles is NewFiles with a limit for row groups, which a Parquet writer holds in memory; 0 is none.
 func newFiles(t *table.Table, s *table.Schema, block int64) (*Files, error) {
 	return newFilesOf(t, s, t.Options(), block)

@@ -6,7 +6,10 @@ import "strconv"
 var (
 	KeyBucket = define(Int, "bucket", "-1", "Number of buckets of a partition; -1 dynamic, -2 postponed.").
 			only("writers need a number above 0, or -1", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && (n > 0 || n == -1) }).
-			compactors("postponed buckets are not compacted here", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && (n > 0 || n == -1) })
+			compactors("compaction needs a number above 0, or -1 or -2", func(v string) bool {
+			n, err := strconv.Atoi(v)
+			return err == nil && (n > 0 || n == -1 || n == PostponeBucket)
+		})
 	KeyBucketKey = define(String, "bucket-key", "",
 		"Columns that are hashed to a bucket, separated by commas; the primary key without the partition keys when not set.").immutable()
 	KeyBucketFunctionType = define(String, "bucket-function.type", "default",
@@ -67,7 +70,7 @@ var (
 	_                                     = define(Size, "local-kv-db.block-size", "4 kb", "Block size of the local index store.").since("2.0").stored()
 	_                                     = define(Bool, "postpone.batch-write-fixed-bucket", "true", "Batch writes go to real buckets.").stored()
 	_                                     = define(Int, "postpone.batch-write-fixed-bucket.max-parallelism", "2048", "Parallelism bound of that.").stored()
-	_                                     = define(Int, "postpone.default-bucket-num", "1", "Buckets of a partition that is compacted for the first time.").stored()
+	KeyPostponeDefaultBucketNum           = define(Int, "postpone.default-bucket-num", "1", "Buckets of a partition of a table with bucket=-2 that is compacted for the first time.").atLeast(1)
 	_                                     = define(Long, "postpone.target-row-num-per-bucket", "", "Derives that number from the row count.").since("2.0").stored()
 	_                                     = define(Size, "postpone.target-size-per-bucket", "1 gb", "Derives that number from the size.").since("2.0").stored()
 	_                                     = define(Bool, "postpone.merge-on-read", "false", "Batch reads include postponed rows.").since("2.0").stored()

@@ -34,6 +34,9 @@ func OfBuckets(buckets map[string][]int32) Filter {
 	return f
 }
 
+// OfPartitions returns a filter of some partitions, serialized BinaryRows.
+func OfPartitions(partitions map[string]bool) Filter { return Filter{partitions: partitions} }
+
 // wants reports whether the head of an entry passes. Levels are looked at by wantsFile.
 func (f *Filter) wants(h *entryHead) bool {
 	if f.Bucket != nil && *f.Bucket != h.bucket {
