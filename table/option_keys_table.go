@@ -5,7 +5,10 @@ import "strconv"
 // Table, buckets and paths.
 var (
 	KeyBucket = define(Int, "bucket", "-1", "Number of buckets of a partition; -1 dynamic, -2 postponed.").
-			only("writers need a number above 0, or -1", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && (n > 0 || n == -1) }).
+			only("writers need a number above 0, -1 or -2", func(v string) bool {
+			n, err := strconv.Atoi(v)
+			return err == nil && (n > 0 || n == -1 || n == PostponeBucket)
+		}).
 			compactors("compaction needs a number above 0, or -1 or -2", func(v string) bool {
 			n, err := strconv.Atoi(v)
 			return err == nil && (n > 0 || n == -1 || n == PostponeBucket)

@@ -36,6 +36,8 @@ type PendingCommit struct {
 	MaxSeq     int64  `json:"maxSeq"`
 	// LastSeq is the greatest number of the commit in the bucket, that of a delete that a compaction drops, say. 0: not known.
 	LastSeq int64 `json:"lastSeq,omitempty"`
+	// File is a file of the commit in place of these numbers, as rows in PostponeBucket have none. It is there until a compaction.
+	File string `json:"file,omitempty"`
 }
 
 // NewPendingCommit describes c, whose position is the property of that name. It is nil for a commit without rows. lasting says
@@ -48,6 +50,12 @@ func (t *Table) NewPendingCommit(c *Committable, property string) (p *PendingCom
 	keeps := o.Enum(KeyMergeEngine) == "deduplicate" && !o.Has(KeySequenceField) && !o.Has(KeyRecordLevelExpireTime) && !o.Has(KeyPartitionExpirationTime)
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		if m.Bucket == PostponeBucket {
+			if p == nil && len(m.Data.New) > 0 {
+				p = &PendingCommit{Identifier: c.ID, Position: c.Properties[property], Partition: m.Partition, Bucket: m.Bucket, File: m.Data.New[0].Name}
+			}
+			continue
+		}
 		last := int64(0)
 		for k := range m.Data.New {
 			last = max(last, m.Data.New[k].MaxSeq)
@@ -120,6 +128,9 @@ func (t *Table) wasCommitted(ctx context.Context, latest *Snapshot, s *SinkState
 	if latest == nil {
 		return false, nil
 	}
+	if p.File != "" {
+		return t.hasFile(ctx, latest, p)
+	}
 	unsure, err := t.notOurs(ctx, latest, s.SnapshotID)
 	if unsure || err != nil {
 		return false, err
@@ -132,6 +143,19 @@ func (t *Table) wasCommitted(ctx context.Context, latest *Snapshot, s *SinkState
 		newest = max(newest, e.File.MaxSeq)
 	}
 	return newest >= p.MaxSeq && (p.LastSeq == 0 || newest <= p.LastSeq), nil
+}
+
+// hasFile tells whether the file of a pending commit is live.
+func (t *Table) hasFile(ctx context.Context, s *Snapshot, p *PendingCommit) (bool, error) {
+	for e, err := range t.Scan(ctx, s, Filter{Partition: p.Partition, Bucket: &p.Bucket}) {
+		if err != nil {
+			return false, err
+		}
+		if e.File.Name == p.File {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // notOurs tells whether the snapshots after one of ours have rows of others, as far as they are kept, or are all kept, and then none is
