@@ -9,7 +9,7 @@ var (
 			n, err := strconv.Atoi(v)
 			return err == nil && (n > 0 || n == -1 || n == PostponeBucket)
 		}).
-			compactors("compaction needs a number above 0, or -1 or -2", func(v string) bool {
+		compactors("compaction needs a number above 0, or -1 or -2", func(v string) bool {
 			n, err := strconv.Atoi(v)
 			return err == nil && (n > 0 || n == -1 || n == PostponeBucket)
 		})
