@@ -77,6 +77,10 @@ func (w *Writer) NeedsCatchUp() bool {
 	return g.changelog || g.catchesUp() != nil
 }
 
+// NeedsExactRead tells whether CatchUp is an error: then what is written of a source that changes while it is read must be of one
+// moment, and be followed by what came after that.
+func (w *Writer) NeedsExactRead() bool { return w.generation().catchesUp() != nil }
+
 // Traits returns what is special about the table's merge engine.
 func (w *Writer) Traits() lsm.MergeTraits { return w.generation().traits }
 
@@ -89,6 +93,9 @@ func (w *Writer) generation() *generation {
 // catchesUp tells what is in the way of a catch-up.
 func (g *generation) catchesUp() error {
 	switch t := &g.traits; {
+	case g.postponed() && g.input:
+		return fmt.Errorf("%w: rows changed in the source while it was read, and with bucket=-2 and changelog-producer=input the changelog would have them twice, as all that is written; set changelog-producer=lookup, or read the source into an empty table while nothing changes",
+			table.ErrOption)
 	case g.crossPartition() && g.changelog:
 		return fmt.Errorf("%w: rows changed in the source while it was read, and where they move between partitions there is no changelog without what was read already; set changelog-producer=lookup, or read the source into an empty table while nothing changes",
 			table.ErrOption)

@@ -13,7 +13,7 @@ func (s *Source) MarkCatchUp() { s.markCatchUp = true }
 // catchUpEnd finds the end of the log after the initial read. A row that a page shows is in the log before that: servers write
 // a transaction to the log first and let others see it then. (The set of executed transactions may come later still.)
 func (s *Source) catchUpEnd(ctx context.Context) (*LogEnd, error) {
-	if !s.markCatchUp || s.server == nil || s.from.File == "" && s.from.GTID == "" {
+	if !s.markCatchUp || s.exact || s.server == nil || s.from.File == "" && s.from.GTID == "" {
 		return nil, nil
 	}
 	end, err := s.end.wait(ctx, s, s.findEnd)

@@ -109,6 +109,9 @@ func (s *stream) followOnce(ctx context.Context, from start, prefer string) erro
 		return err
 	}
 	beat := min(10*time.Second, s.src.cfg.Heartbeat)
+	if s.upTo != nil {
+		beat = 50 * time.Millisecond
+	}
 	tlsConf := s.src.cfg.TLS
 	if !srv.useTLS {
 		tlsConf = nil
@@ -179,7 +182,7 @@ func (s *stream) syncerEvent(e *replication.BinlogEvent) (err error) {
 // preferred host only, which may be down for a while.
 func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*server, error) {
 	cfg := *s.src.cfg
-	if !byGTID {
+	if !byGTID || s.upTo != nil {
 		cfg.Hosts = []string{prefer}
 	}
 	c, srv, err := connectAny(ctx, &cfg, prefer, s.src.log)
@@ -187,7 +190,7 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*serve
 		return nil, err
 	}
 	defer c.Close()
-	if !byGTID {
+	if !byGTID || s.upTo != nil {
 		if was := s.src.server; was.uuid != "" && srv.uuid != was.uuid {
 			return nil, fmt.Errorf("%s is not the server that the position %s belongs to, and without GTIDs it can't be found there: %w", srv.addr, s.where(), cdc.ErrPositionLost)
 		}

@@ -209,15 +209,31 @@ func logEnd(c *client.Conn, s *server) (*Position, error) {
 // snapshotStart is a point of a MariaDB server's log at or before what a SELECT sees from now on. The end of the log is not:
 // there a transaction is in the log before others see its rows.
 func snapshotStart(c *client.Conn, s *server) (*Position, error) {
+	const repeatable, committed = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+	if _, err := c.Execute(repeatable); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", repeatable, err, cdc.ErrSource)
+	}
+	p, err := openView(c, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range []string{"COMMIT", committed} {
+		if _, err := c.Execute(q); err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
+		}
+	}
+	return p, nil
+}
+
+// openView begins a transaction of isolation REPEATABLE READ on a MariaDB server, and returns the place of the log up to which
+// it sees all, and nothing after.
+func openView(c *client.Conn, s *server) (*Position, error) {
 	ask := func(q string, args ...any) (*gomysql.Result, error) {
 		r, err := c.Execute(q, args...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
 		}
 		return r, nil
-	}
-	if _, err := ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"); err != nil {
-		return nil, err
 	}
 	if _, err := ask("START TRANSACTION WITH CONSISTENT SNAPSHOT"); err != nil {
 		return nil, err
@@ -244,11 +260,7 @@ func snapshotStart(c *client.Conn, s *server) (*Position, error) {
 		return nil, err
 	}
 	p.GTID, _ = r.GetString(0, 0)
-	if _, err := ask("COMMIT"); err != nil {
-		return nil, err
-	}
-	_, err = ask("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-	return p, err
+	return p, nil
 }
 
 // serverZone resolves the zone in which TIMESTAMP values are shown.

@@ -27,6 +27,7 @@ type snapshotReader struct {
 	decoder *Decoder
 	target  *row.Type
 	src     *Source
+	views   *views // that it reads in, nil: none (see ReadExactly)
 
 	pages chan page
 	pool  sync.Pool
@@ -70,9 +71,13 @@ func (r *snapshotReader) start(ctx context.Context, ranges []Range) {
 	}
 	close(work)
 	var workers sync.WaitGroup
-	for range min(r.cfg.Readers, len(ranges)) {
+	for i := range min(r.cfg.Readers, len(ranges)) {
 		d := r.decoder.Clone()
-		workers.Go(func() { r.worker(ctx, d, work, ranges) })
+		var c *client.Conn
+		if r.views != nil {
+			c = r.views.conns[i]
+		}
+		workers.Go(func() { r.worker(ctx, c, d, work, ranges) })
 	}
 	r.wg.Go(func() {
 		workers.Wait()
@@ -100,8 +105,8 @@ func (r *snapshotReader) send(ctx context.Context, p page) bool {
 	}
 }
 
-func (r *snapshotReader) worker(ctx context.Context, d *Decoder, work <-chan int, ranges []Range) {
-	var c *client.Conn
+// worker reads ranges by the connection c, nil for one of its own.
+func (r *snapshotReader) worker(ctx context.Context, c *client.Conn, d *Decoder, work <-chan int, ranges []Range) {
 	defer func() {
 		if c != nil {
 			_ = c.Close()
@@ -131,7 +136,7 @@ func (r *snapshotReader) worker(ctx context.Context, d *Decoder, work <-chan int
 			if moved {
 				try = 0
 			}
-			if !errors.Is(err, cdc.ErrSource) || isAccessDenied(err) || try >= r.cfg.ConnectRetries || !r.walk {
+			if !errors.Is(err, cdc.ErrSource) || isAccessDenied(err) || try >= r.cfg.ConnectRetries || !r.walk || r.views != nil {
 				r.send(ctx, page{err: err})
 				return
 			}
@@ -241,6 +246,9 @@ func (r *snapshotReader) readPage(ctx context.Context, c *client.Conn, d *Decode
 			return rows, fmt.Errorf("%s.%s: after %d rows of a page after key %v: %w", r.table.Database, r.table.Name, rows, rng.After, err)
 		}
 		b.EndRow(row.Insert)
+		if r.views != nil && r.views.touched.has(b, b.N-1) {
+			b.Truncate(b.N - 1)
+		}
 		rows++
 		last = append(last[:0], packet...)
 		if b.N >= pageBatchRows || b.N&63 == 0 && b.Bytes() >= pageBatchBytes || len(packet) >= pageBatchBytes {

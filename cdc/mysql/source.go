@@ -44,12 +44,14 @@ type Source struct {
 	zeroDates, invalidChars, timesChanged atomic.Int64      // values that needed a policy
 
 	markCatchUp bool // MarkCatchUp
+	exact       bool // ReadExactly
 
 	// Only Next and Retarget use these.
 	snap     *snapshotReader
 	progress *Progress
 	read     bool // the initial read is over, but its end not known
 	plan     background[[]Range]
+	opening  background[*views]
 	end      background[*Position]
 	from     *Position // where the log is read from after the initial read
 	catchUp  *LogEnd   // up to where that meets what was read; nil: it is behind
@@ -285,8 +287,15 @@ func (s *Source) nextPage(ctx context.Context) (*cdc.Event, error) {
 		return nil, ctx.Err()
 	}
 	if !ok {
+		v := s.snap.views
 		s.snap.stop()
 		s.snap = nil
+		s.read = true
+		if v != nil {
+			if b := v.touched.state(); b.N > 0 {
+				return &cdc.Event{Snapshot: true, Rows: b}, nil
+			}
+		}
 		return nil, nil
 	}
 	if p.err != nil {
@@ -305,7 +314,7 @@ func (s *Source) nextPage(ctx context.Context) (*cdc.Event, error) {
 	if p.batch.N > 0 {
 		ev.Rows = p.batch
 	}
-	if s.snap.walk || p.done {
+	if !s.exact && (s.snap.walk || p.done) {
 		ev.Pos = s.snapshotPosition()
 	}
 	return ev, nil
@@ -326,6 +335,9 @@ func (s *Source) snapshotPosition() *Position {
 
 func (s *Source) startSnapshot(ctx context.Context) error {
 	r := &snapshotReader{cfg: s.cfg, table: s.table, key: s.key, src: s, target: s.target, walk: len(s.key) > 0}
+	if s.exact && len(s.table.PrimaryKey) == 0 {
+		r.walk = false // a key that the user names may have equal rows, which pages would lose
+	}
 	for _, k := range s.key {
 		c := s.table.column(k)
 		if c == nil {
@@ -333,7 +345,10 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 		}
 		r.walk = r.walk && walkable(c)
 	}
-	if !r.walk {
+	if s.exact {
+		s.log.Info("the initial read is of one moment, since changes must not come twice: nothing is committed before its end, and it begins anew when it is interrupted")
+		s.progress = &Progress{}
+	} else if !r.walk {
 		s.log.Warn("the initial read goes in one piece and begins anew when it is interrupted: the key has a column whose values can't be compared as they sort", "key", s.key)
 		s.progress = &Progress{}
 	}
@@ -350,20 +365,52 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 		}
 		s.progress.Ranges, s.progress.Planned = ranges, true
 	}
+	if s.exact {
+		if r.views, err = s.opening.wait(ctx, s, func(ctx context.Context) (*views, error) {
+			return r.openViews(ctx, min(s.cfg.Readers, len(s.progress.Ranges)))
+		}); err != nil {
+			return err
+		}
+		s.from = r.views.at
+	}
 	s.log.Info("reading the table", "table", s.table.Database+"."+s.table.Name, "rows_estimate", s.table.RowsEstimate, "ranges", len(s.progress.Ranges), "done", s.progress.Rows)
 	s.snap = r
 	r.start(s.ctx, slices.Clone(s.progress.Ranges))
 	return nil
 }
 
-func (s *Source) startStream() error {
+// newStream returns a stream of the log after a position, and where it begins to read.
+func (s *Source) newStream(after *Position) (*stream, start, error) {
 	st := &stream{src: s, hand: newHandoff(s.target), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1)}
 	st.hand.fill.boundary, st.hand.spare.boundary = true, true
+	from := start{byGTID: after.GTID != "", file: after.File, pos: uint32(after.Pos)}
 	var err error
-	if s.from.GTID != "" || s.server == nil || s.server.gtidOn() {
-		if st.gset, err = parseGTIDSet(s.flavor, s.from.GTID); err != nil {
-			return err
+	if after.GTID != "" || s.server == nil || s.server.gtidOn() {
+		if st.gset, err = parseGTIDSet(s.flavor, after.GTID); err != nil {
+			return nil, from, err
 		}
+	}
+	st.file, st.pos, st.doneFile, st.donePos = after.File, after.Pos, after.File, after.Pos
+	if !from.byGTID && st.gset.set != nil && from.pos > 4 && s.server != nil {
+		// The transactions before the position are known only from the start of its file.
+		st.skipUntil, from.pos = after.Pos, 4
+	}
+	st.skipFile = after.File
+	if after.Since > 0 {
+		st.skipLogged = time.UnixMicro(after.Since)
+	}
+	if s.server == nil {
+		st.skipUntil = after.Pos
+	} else {
+		st.uuid = s.server.uuid
+	}
+	return st, from, nil
+}
+
+func (s *Source) startStream() error {
+	st, from, err := s.newStream(s.from)
+	if err != nil {
+		return err
 	}
 	if s.cfg.SkipGTID != "" && st.gset.set != nil {
 		s.log.Warn("transactions are passed over, as skip-gtid-set says", "set", s.cfg.SkipGTID)
@@ -371,25 +418,10 @@ func (s *Source) startStream() error {
 			return fmt.Errorf("skip-gtid-set: %w", err)
 		}
 	}
-	from := start{byGTID: s.from.GTID != "", file: s.from.File, pos: uint32(s.from.Pos)}
-	st.file, st.pos, st.doneFile, st.donePos = s.from.File, s.from.Pos, s.from.File, s.from.Pos
-	if !from.byGTID && st.gset.set != nil && from.pos > 4 && s.server != nil {
-		// The transactions before the position are known only from the start of its file.
-		st.skipUntil, from.pos = s.from.Pos, 4
-	}
-	st.skipFile = s.from.File
-	s.catchUp = s.from.CatchUp
 	if s.resume == nil && s.cfg.Startup == StartTimestamp {
 		st.skipBefore = time.UnixMilli(s.cfg.StartMillis)
 	}
-	if s.from.Since > 0 {
-		st.skipLogged = time.UnixMicro(s.from.Since)
-	}
-	if s.server == nil {
-		st.skipUntil = s.from.Pos
-	} else {
-		st.uuid = s.server.uuid
-	}
+	s.catchUp = s.from.CatchUp
 	s.stream = st
 	s.wg.Go(func() {
 		var err error
@@ -409,6 +441,9 @@ func (s *Source) Close() error {
 	s.wg.Wait()
 	if s.snap != nil {
 		s.snap.stop()
+	}
+	if v := s.opening.value; v != nil {
+		v.close()
 	}
 	return nil
 }

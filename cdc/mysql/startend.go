@@ -65,23 +65,9 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 	case StartInitial, StartSnapshot:
 		s.progress = &Progress{}
 		if end != nil {
-			*from = *end
-			switch {
-			case s.flavor == flavorMariaDB:
-				var err error
-				if from, err = snapshotStart(c, s.server); err != nil {
-					return err
-				}
-			case !s.server.gtidOn():
-				// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they
-				// commit in the engine. All in earlier files have committed, and what was logged long ago.
-				from.Pos = 4
-				r, err := c.Execute("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)")
-				if err != nil {
-					return fmt.Errorf("reading the server's time: %w: %w", err, cdc.ErrSource)
-				}
-				now, _ := r.GetInt(0, 0)
-				from.Since = max(0, now-longestCommit.Microseconds())
+			var err error
+			if from, err = beforeRead(c, s.server, end); err != nil {
+				return err
 			}
 		}
 	case StartLatest:
@@ -122,6 +108,27 @@ func (s *Source) chooseStart(ctx context.Context, c *client.Conn, end *Position)
 	from.Columns, from.Key = s.definition()
 	s.from = from
 	return nil
+}
+
+// beforeRead is a place of the log at or before what a SELECT sees from now on, which is shortly after end.
+func beforeRead(c *client.Conn, s *server, end *Position) (*Position, error) {
+	if s.flavor == flavorMariaDB {
+		return snapshotStart(c, s)
+	}
+	from := *end
+	if s.gtidOn() {
+		return &from, nil
+	}
+	// The end of the log may be ahead of what a SELECT sees: transactions are written to it before they commit in the engine.
+	// All in earlier files have committed, and what was logged long ago.
+	from.Pos = 4
+	r, err := c.Execute("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)")
+	if err != nil {
+		return nil, fmt.Errorf("reading the server's time: %w: %w", err, cdc.ErrSource)
+	}
+	now, _ := r.GetInt(0, 0)
+	from.Since = max(0, now-longestCommit.Microseconds())
+	return &from, nil
 }
 
 // checkOwn refuses a server that lacks transactions of its own that come before the start.

@@ -105,6 +105,8 @@ type stream struct {
 	replay transaction
 	// retargeted gets a token from Retarget after a schema change.
 	retargeted chan struct{}
+	// upTo ends the stream at or behind this place, nil: where the source ends.
+	upTo *Position
 	// peek, when set, sees the events in place of all else: for looking at the start of a file.
 	peek  func(event) error
 	fatal error // of our own handling of an event, which no new connection mends
@@ -146,7 +148,11 @@ func (s *stream) handle(e event) error {
 		return s.peek(e)
 	}
 	if e.kind == eventHeartbeat || e.kind == eventHeartbeatV2 {
-		return nil // says that the server lives; its position is not that of an event
+		if s.upTo == nil || s.txn.open || e.endPos == 0 {
+			return nil // says that the server lives; its position is not that of an event
+		}
+		s.pos = uint64(e.endPos) // it has nothing more for us up to there
+		return s.advance()
 	}
 	if e.endPos > 0 {
 		s.pos = uint64(e.endPos)
@@ -277,7 +283,7 @@ func (s *stream) commit() error {
 		f.at = t.at
 		signal(h.ready)
 	}
-	if s.src.atEnd(s) && f.boundary {
+	if s.atEnd() && f.boundary {
 		h.err = io.EOF
 		signal(h.ready)
 		return io.EOF
@@ -294,12 +300,20 @@ func (s *stream) advance() error {
 	}
 	s.doneFile, s.donePos = s.file, s.pos
 	s.hand.fill.moved = true
-	if s.src.atEnd(s) && s.replay.applied == 0 {
+	if s.atEnd() && s.replay.applied == 0 {
 		s.hand.err = io.EOF
 		signal(s.hand.ready)
 		return io.EOF
 	}
 	return nil
+}
+
+// atEnd reports whether the stream has come to where it ends. h.mu is held.
+func (s *stream) atEnd() bool {
+	if s.upTo == nil {
+		return s.src.atEnd(s)
+	}
+	return s.doneFile == s.upTo.File && s.donePos >= s.upTo.Pos || compareBinlogs(s.upTo.File, s.doneFile) < 0
 }
 
 // previous takes the list of transactions before a file. It matters when reading begins at a file, not at a set.
