@@ -81,7 +81,7 @@ type bucketRewriter interface {
 // newCompactions returns what compacts the table of a writer, nil if its options leave that to others.
 func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions, error) {
 	o := t.Options()
-	if o.Bool(table.KeyWriteOnly) {
+	if !Compacts(o) {
 		return nil, nil
 	}
 	if err := CheckCompaction(s, o); err != nil {
@@ -112,9 +112,13 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 	return c, nil
 }
 
+// Compacts tells whether a writer of a table with these options compacts and expires, too: with write-only=false, unless bucket is -2.
+// Then its rows are in no bucket that could be compacted, and Paimon's writers leave it all to others.
+func Compacts(o table.Options) bool { return !o.Bool(table.KeyWriteOnly) && o.Int(table.KeyBucket) != postponed }
+
 // CheckCompaction refuses, as table.ErrOption, tables with write-only=false that can't be compacted inside a writer. Open does too.
 func CheckCompaction(s *table.Schema, o table.Options) error {
-	if o.Bool(table.KeyWriteOnly) {
+	if !Compacts(o) {
 		return nil
 	}
 	if err := s.CheckCompactable(o); err != nil {

@@ -23,6 +23,8 @@ type Pending struct {
 	before  []*Pending    // epochs that Flush and Alter ended, which are part of this one's commit
 	pending atomic.Int64  // shards that have not met the barrier, and flushes under way
 	done    chan struct{} // closed when pending is 0
+	prev    *Pending      // the epoch before, of a table with bucket=-2; nil when it is dated
+	dating  sync.Once
 
 	mu       sync.Mutex
 	messages []table.CommitMessage // guarded by mu until done
@@ -63,6 +65,7 @@ func (p *Pending) finish() ([]table.CommitMessage, error) {
 func (p *Pending) collect() (messages []table.CommitMessage, err error) {
 	for _, e := range slices.Concat(p.before, []*Pending{p}) {
 		<-e.done // every flush ends: they are bound to the writer's context
+		e.date()
 		messages = append(messages, e.messages...)
 		err = cmp.Or(err, e.err)
 	}

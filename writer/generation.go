@@ -25,7 +25,8 @@ type generation struct {
 	rowkind    int // column of rowkind.field, -1: there is none
 	dropDelete bool
 	dropBefore bool
-	changelog  bool  // changelog-producer=input
+	input      bool  // changelog-producer=input
+	changelog  bool  // there are changelog files: input, unless their compaction makes them (bucket=-2)
 	paired     bool  // Config.PairedUpdates
 	pack       bool  // paimon-go.changelog.pack=bucket-tick
 	compared   []int // lsm.DeduplicatedColumns; nil: none
@@ -67,8 +68,8 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		return nil, err
 	}
 	n := o.Int(table.KeyBucket)
-	if n < 1 && n != dynamicBucket {
-		return nil, fmt.Errorf("%w: bucket is %d; only tables with a fixed number of buckets, or dynamic ones, can be written", table.ErrOption, n)
+	if n < 1 && n != dynamicBucket && n != postponed {
+		return nil, fmt.Errorf("%w: bucket is %d; only tables with a number of buckets above 0, -1 or -2 can be written", table.ErrOption, n)
 	}
 	if err := checkCrossPartition(s, o); err != nil {
 		return nil, err
@@ -87,17 +88,19 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 		dropDelete: o.Bool(table.KeyIgnoreDelete),
 		dropBefore: o.Bool(table.KeyIgnoreUpdateBefore),
 		engine:     o.Enum(table.KeyMergeEngine),
-		changelog:  o.Enum(table.KeyChangelogProducer) == "input",
+		input:      o.Enum(table.KeyChangelogProducer) == "input",
 		paired:     paired,
 		pack:       o.Enum(table.KeyChangelogPack) == "bucket-tick",
 		fanIn:      o.Int(table.KeyLocalSortMaxNumFileHandles),
 	}
+	g.changelog = g.input && !g.postponed()
 	g.setMerge(merge, o)
 	g.records = lsm.NewRecords(lsm.BufferSpec{
 		Type: g.typ, Keys: s.KeyIndexes(), Sequence: s.SequenceIndexes(),
 		Descending: o.Get(table.KeySequenceFieldSortOrder) == "descending",
 		PageSize:   int(min(o.Size(table.KeyPageSize), 16<<20)),
 		KeepAll:    g.changelog || g.traits.Folds,
+		Arrival:    g.postponed(),
 	})
 	if g.compared, err = lsm.DeduplicatedColumns(s, o); err != nil {
 		return nil, err
@@ -124,6 +127,9 @@ func newGeneration(t *table.Table, s *table.Schema, paired bool) (*generation, e
 			return nil, fmt.Errorf("%w: rowkind.field names %s, which is no string column", table.ErrOption, name)
 		}
 	}
+	if g.postponed() {
+		return g, nil // its files are named after the commit user, see makeFiles
+	}
 	files, err := lsm.NewFiles(t, s)
 	if err != nil {
 		return nil, err
@@ -138,7 +144,7 @@ func (g *generation) setMerge(f lsm.MergeFunc, o table.Options) {
 	if g.traits.UsesBefore {
 		g.paired = false // to the merge function each -U and +U is a record of its own
 	}
-	if g.paired && !g.changelog {
+	if g.paired && !g.input {
 		g.dropBefore = true
 	}
 	schema := g.schema
@@ -171,7 +177,7 @@ func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 	if c != nil {
 		out.Spill = c.spill
 	}
-	if g.traits.Folds {
+	if g.traits.Folds && !g.postponed() {
 		out.Merge = g.merges.Get().(lsm.MergeFunc)
 	}
 	if g.changelog {

@@ -29,13 +29,16 @@ type partition struct {
 // bucket is a bucket that has had rows lately.
 type bucket struct {
 	part  *partition
-	id    int32
+	id    int32 // as the table knows it
+	slot  int32 // its place in the partition: the id, or 0 for the one of bucket=-2
 	shard int32
 
 	// Of the goroutine that calls Write.
 	epoch int64  // that it had rows in last
 	mark  uint64 // batch that local is of
 	local int32  // its number in the batch
+
+	checked bool // the merge engine has seen a retract, of bucket=-2
 
 	tree *lsm.MergeTree // of the shard; nil: no rows since the last barrier
 }
@@ -50,6 +53,7 @@ type partitions struct {
 	m          map[string]*partition
 	fresh      bool               // newer snapshots have been looked for in this epoch
 	visit      func(*table.Entry) // sees the live files at the start; may be nil
+	creations  *creations         // of bucket=-2; else nil
 
 	mu   sync.Mutex
 	seen int64          // guarded by mu; snapshots up to this one are in the sequence numbers
@@ -69,7 +73,7 @@ func (p *partitions) scan(ctx context.Context, s *table.Snapshot) error {
 	if s == nil {
 		return nil
 	}
-	for e, err := range p.table.Scan(ctx, s, table.Filter{}) {
+	for e, err := range p.table.Scan(ctx, s, postponeFilter(p.numBuckets)) {
 		if err != nil {
 			return err
 		}
@@ -83,6 +87,10 @@ func (p *partitions) scan(ctx context.Context, s *table.Snapshot) error {
 func (p *partitions) add(e *table.Entry) {
 	if p.visit != nil {
 		p.visit(e)
+	}
+	if p.creations != nil {
+		p.creations.saw(e) // rows have no sequence numbers, and the number of real buckets is a compaction's business
+		return
 	}
 	part := p.get(e.Partition)
 	if e.TotalBuckets != p.numBuckets {
@@ -190,7 +198,7 @@ func (p *partitions) saw(id int64) {
 	}
 }
 
-// open returns the bucket, which from now on is in memory.
+// open returns the bucket, which from now on is in memory; of bucket=-2 id is 0.
 func (p *partitions) open(ctx context.Context, part *partition, id int32) (*bucket, error) {
 	if err := p.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("looking for sequence numbers of other writers: %w", err)
@@ -202,15 +210,18 @@ func (p *partitions) open(ctx context.Context, part *partition, id int32) (*buck
 	if len(part.buckets) < len(part.next) {
 		part.buckets = append(part.buckets, make([]*bucket, len(part.next)-len(part.buckets))...)
 	}
-	b := &bucket{part: part, id: id, epoch: -1, shard: shardOf(part.hash, id, p.shards)}
-	part.buckets[id] = b
+	b := &bucket{part: part, id: id, slot: id, epoch: -1, shard: shardOf(part.hash, id, p.shards)}
+	if p.numBuckets == postponed {
+		b.id = table.PostponeBucket
+	}
+	part.buckets[b.slot] = b
 	part.live++
 	return b, nil
 }
 
 // drop forgets a bucket. Its next sequence number stays with the partition, so it may come back at any time.
 func (part *partition) drop(b *bucket) {
-	part.buckets[b.id] = nil
+	part.buckets[b.slot] = nil
 	if part.live--; part.live == 0 {
 		part.buckets = nil
 	}

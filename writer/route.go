@@ -149,6 +149,8 @@ func (w *Writer) find(ctx context.Context, b *row.Batch) error {
 		r.buckets = append(r.buckets[:0], w.cross.placed...)
 	case w.dynamic != nil:
 		r.buckets = row.AppendHashes(r.buckets[:0], r.cols, 0, b.N)
+	case g.postponed(): // rows get no bucket yet
+		r.buckets = append(r.buckets[:0], make([]int32, b.N)...)
 	default:
 		r.buckets = g.bucketOf.Buckets(r.buckets[:0], r.cols, 0, b.N)
 	}
@@ -271,8 +273,8 @@ func (w *Writer) route(sb *sharedBatch) {
 				continue
 			}
 			count := r.counts[i]
-			sb.groups = append(sb.groups, group{b: b, rows: sb.rows[pos : pos+count], seq: b.part.next[b.id]})
-			b.part.next[b.id] += int64(count)
+			sb.groups = append(sb.groups, group{b: b, rows: sb.rows[pos : pos+count], seq: b.part.next[b.slot]})
+			b.part.next[b.slot] += int64(count)
 			r.at[i] = pos
 			pos += count
 		}

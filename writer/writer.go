@@ -60,6 +60,7 @@ type Writer struct {
 	idle    []*bucket // those of the one before
 	rows    int64     // since the last checkpoint, those that options drop too: their position is to be kept
 	carry   []*Pending
+	last    *Pending // epoch, of bucket=-2
 	lastID  int64
 	closed  bool
 }
@@ -73,12 +74,12 @@ type committer interface {
 // option or merge engine that is not supported is an error that wraps table.ErrOption. ctx is for opening only; Close
 // ends what runs in the background.
 func Open(ctx context.Context, t *table.Table, cfg Config) (*Writer, error) {
-	gen, err := newGeneration(t, t.Schema(), cfg.PairedUpdates)
-	if err != nil {
-		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
-	}
 	if cfg.CommitUser == "" {
 		cfg.CommitUser = uuid.NewString()
+	}
+	gen, err := newGenerationOf(t, t.Schema(), &cfg)
+	if err != nil {
+		return nil, fmt.Errorf("opening a writer of %s: %w", t.Path(), err)
 	}
 	inline, err := newCompactions(t, gen.schema, &cfg)
 	if err != nil {
@@ -113,7 +114,7 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 	}
 	w.parts = &partitions{
 		table: t, user: cfg.CommitUser, numBuckets: gen.numBuckets, shards: int32(shards),
-		m: map[string]*partition{}, own: map[int64]bool{},
+		m: map[string]*partition{}, own: map[int64]bool{}, creations: newCreations(gen.numBuckets),
 	}
 	left := inline.leftovers(w.parts)
 	if err := w.parts.restore(ctx); err != nil {
@@ -240,6 +241,9 @@ func (w *Writer) write(ctx context.Context, b *row.Batch) (dropped int, err erro
 	if len(w.router.found) == 0 {
 		return dropped + b.N, nil
 	}
+	if err := w.gen.checkRetracts(w, b); err != nil {
+		return 0, err
+	}
 	sb, err := w.copy(ctx, b)
 	if err != nil {
 		return 0, err
@@ -269,6 +273,9 @@ func (w *Writer) Barrier(ctx context.Context, id int64) (*Pending, error) {
 // barrier sends a barrier to the shards. last says that a commit comes next. mu is held.
 func (w *Writer) barrier(ctx context.Context, id int64, last bool) (*Pending, error) {
 	e := &Pending{w: w, id: id, number: w.epoch, start: time.Now(), done: make(chan struct{})}
+	if w.parts.creations != nil {
+		e.prev, w.last = w.last, e
+	}
 	var hashes []job
 	if last {
 		var err error
@@ -400,7 +407,7 @@ func (w *Writer) Alter(ctx context.Context, changes ...table.SchemaChange) error
 	if s.ID == w.gen.schema.ID {
 		return nil
 	}
-	gen, err := newGeneration(w.table, s, w.cfg.PairedUpdates)
+	gen, err := newGenerationOf(w.table, s, &w.cfg)
 	if err == nil && gen.numBuckets != w.gen.numBuckets {
 		err = fmt.Errorf("%w: the number of buckets cannot change under a writer", table.ErrOption)
 	}
