@@ -120,14 +120,14 @@ func (t *Table) checkHashes(ctx context.Context, s *Snapshot, p *part) error {
 	for partition, buckets := range p.indexed {
 		for bucket, base := range buckets {
 			if name := now[bucketKey{partition, bucket}]; name != base {
-				return t.foreignWriter(partition, bucket, name, base)
+				return t.otherIndex(ctx, s, partition, buckets, false, t.foreignWriter(partition, bucket, name, base))
 			}
 		}
 	}
 	for partition, buckets := range p.hashes {
 		for bucket, base := range buckets {
 			if base != "" && now[bucketKey{partition, bucket}] == "" {
-				return t.foreignWriter(partition, bucket, "", base)
+				return t.otherIndex(ctx, s, partition, buckets, true, t.foreignWriter(partition, bucket, "", base))
 			}
 		}
 	}

@@ -84,7 +84,7 @@ type Committable struct {
 	DropIndexes map[string]bool
 	// Hashes says, for each partition (a serialized BinaryRow) whose keys the writer has assigned to buckets, by bucket the name of
 	// the HASH file that it goes on from; "", or no name, stands for none. When the table has others, the commit fails with
-	// ErrForeignWriter and nothing of the APPEND snapshot becomes visible.
+	// ErrForeignWriter, or ErrPartitionGone, and nothing of the APPEND snapshot becomes visible.
 	Hashes map[string]map[int32]string
 	// Indexed says the same of the buckets that get rows in other partitions: their keys are known, so that it is enough that the
 	// files are still those. When a partition was dropped meanwhile, rows of it would be in no index.

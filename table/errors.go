@@ -24,6 +24,10 @@ var (
 	// ErrForeignWriter: somebody else assigns the buckets of a partition of a dynamic-bucket table. Keys may be in two of them
 	// if both go on.
 	ErrForeignWriter = errors.New("another writer assigns buckets of the same partition")
+	// ErrPartitionGone: a partition of a dynamic-bucket table has expired or was dropped, and with it the index that the writer assigned
+	// buckets by; nothing else was done to it. Nothing of the APPEND snapshot becomes visible. A writer that is opened anew knows
+	// the partition as it is now and can be given the same rows again.
+	ErrPartitionGone = errors.New("a partition was dropped under its writer")
 	// ErrFenced: another instance with our commit user has committed.
 	ErrFenced = errors.New("another instance writes this table")
 )

@@ -275,8 +275,8 @@ func TestAPartitionThatGoesUnderAWriterIsNoticed(t *testing.T) {
 
 	require.NoError(t, w.Write(ctx, batchOf(tbl, 0, 10, "d"))) // nothing new
 	require.NoError(t, w.Checkpoint(ctx, 2, nil))
-	require.ErrorIs(t, w.Wait(ctx), table.ErrForeignWriter)
-	require.ErrorIs(t, w.Close(ctx), table.ErrForeignWriter)
+	require.ErrorIs(t, w.Wait(ctx), table.ErrPartitionGone)
+	require.ErrorIs(t, w.Close(ctx), table.ErrPartitionGone)
 
 	w, err = Open(ctx, tbl, Config{CommitUser: "ours"})
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ var classes = []cli.Class{
 	{Is: cli.Wraps(cli.ErrStopped), Code: cli.ExitInternal, What: "stopped at once; start again with the same command: it goes on from the last commit"},
 	{Is: cli.Wraps(table.ErrFenced), Code: cli.ExitFenced, What: "fenced; stop the other instance, or give this one a table of its own"},
 	{Is: cli.Wraps(table.ErrForeignWriter), Code: cli.ExitForeign, What: "another program assigns buckets in a partition of this table, which only one may do where bucket=-1; nothing was committed twice; stop it, run paimon-go check on the table, then start again with the same command"},
+	{Is: cli.Wraps(table.ErrPartitionGone), Code: cli.ExitForeign, What: "partitions are dropped again and again while rows of them come; nothing was committed twice; start again with the same command: it goes on from the last commit"},
 	{Is: cli.Wraps(cdc.ErrPositionLost), Code: cli.ExitPosition, What: "binlog position lost; read the table anew into an empty table, or start at a position that the server has (scan.startup.mode=specific-offset)"},
 	{Is: cli.Wraps(cli.ErrUsage, fs.ErrConfig, cdc.ErrUsage, table.ErrOption, table.ErrNoTable, table.ErrTableExists), Code: cli.ExitUsage, What: "usage; correct the arguments named above; --help lists them"},
 	{Is: cli.Wraps(lsm.ErrRefusedRecord), Code: cli.ExitRefused, What: "the table's merge engine can't take a change of the source; nothing after the last commit was applied; set the option that is named above with --table_conf (ignore-delete can be set at any time), or read into a table of another merge-engine"},

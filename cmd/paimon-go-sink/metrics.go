@@ -31,6 +31,7 @@ type metrics struct {
 	commits       atomic.Int64 // of all sessions
 	positions     atomic.Int64 // saved while there was nothing to commit
 	restarts      atomic.Int64
+	dropped       atomic.Int64 // sessions that ended because a partition was dropped under them
 	lastCommit    atomic.Int64 // Unix milliseconds
 	lastSnapshot  atomic.Int64
 	failed        atomic.Int64
@@ -140,6 +141,7 @@ func (m *metrics) gauges() []cli.Value {
 	return []cli.Value{
 		cli.Gauge("paimon_storage_failing_seconds", "How long the storage has failed, 0 while it works.", failing),
 		cli.Counter("paimon_storage_restarts_total", "Restarts from the last commit because the storage failed.", float64(m.restarts.Load())),
+		cli.Counter("paimon_dropped_partition_restarts_total", "Restarts from the last commit because a partition with dynamic buckets expired or was dropped while rows of it came.", float64(m.dropped.Load())),
 		cli.Counter("paimon_source_rows_total", "Rows taken from the source.", float64(p.Rows.Load())),
 		cli.Counter("paimon_source_snapshot_rows_total", "Of them, rows of the initial read.", float64(p.SnapshotRows.Load())),
 		cli.Counter("paimon_source_schema_changes_total", "Schema changes applied.", float64(p.SchemaChanges.Load())),

@@ -32,7 +32,7 @@ type outage struct {
 // for longer than --storage_patience. A job that has never got to writing ends at once: the storage may be named wrongly.
 func (j *job) overOutages(ctx context.Context, stop <-chan struct{}, m *metrics, session func(context.Context) error) error {
 	var since time.Time // of the first failure after the storage worked
-	restarts, unknown := 0, false
+	restarts, unknown, gone := 0, false, 0
 	for {
 		began, commits, positions := time.Now(), m.commits.Load(), m.positions.Load()
 		err := session(ctx)
@@ -40,6 +40,11 @@ func (j *job) overOutages(ctx context.Context, stop <-chan struct{}, m *metrics,
 			return err
 		}
 		committed := m.commits.Load() > commits
+		if gone = nextGone(gone, committed, err); gone > 0 && gone <= mostGone {
+			m.dropped.Add(1)
+			j.log.Warn("a partition has expired or was dropped while rows of it came; the job starts again from its last commit, and reads anew where keys are", "error", err)
+			continue
+		}
 		late := unknown && !committed && errors.Is(err, table.ErrFenced) // the commit that was in doubt has come yet
 		if !late && !passes(err) {
 			return err
@@ -62,6 +67,20 @@ func (j *job) overOutages(ctx context.Context, stop <-chan struct{}, m *metrics,
 			return err
 		}
 	}
+}
+
+// mostGone is how many sessions in a row may end without a commit because partitions were dropped.
+const mostGone = 3
+
+// nextGone counts them. What was not committed is read again, and goes to buckets as the table then says.
+func nextGone(before int, committed bool, err error) int {
+	switch {
+	case !errors.Is(err, table.ErrPartitionGone) || errors.Is(err, table.ErrUnknownOutcome):
+		return 0
+	case committed:
+		return 1
+	}
+	return before + 1
 }
 
 // worksAgain ends the outage.
