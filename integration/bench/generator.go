@@ -14,6 +14,7 @@ type generator struct {
 	length  int // bytes of data
 	words   bool
 	mixed   bool
+	columns bool
 	dts     [][]byte // of the partitions
 	scratch []byte
 }
@@ -28,7 +29,7 @@ var words = [16]string{
 }
 
 func newGenerator(w workload) *generator {
-	g := &generator{seed: uint64(w.Seed), keys: uint64(w.Keys), length: w.DataLen, words: w.Data == "words", mixed: w.Data == "mixed", scratch: make([]byte, max(w.DataLen, 64)+16)}
+	g := &generator{seed: uint64(w.Seed), keys: uint64(w.Keys), length: w.DataLen, words: w.Data == "words", mixed: w.Data == "mixed", columns: w.Data == "columns", scratch: make([]byte, max(w.DataLen, 64)+16)}
 	for p := range w.Partitions {
 		g.dts = append(g.dts, time.Date(2024, 1, 1+p, 0, 0, 0, 0, time.UTC).AppendFormat(nil, time.DateOnly))
 	}
@@ -71,9 +72,12 @@ func (g *generator) appendRow(b *row.Batch, i int) {
 	h := g.hash(i)
 	id := h % g.keys
 	b.Cols[0].AppendI64(int64(id))
-	if g.mixed {
+	switch {
+	case g.mixed:
 		g.appendMixed(b, h)
-	} else {
+	case g.columns:
+		g.appendColumns(b, h)
+	default:
 		b.Cols[1].AppendBytes(g.text(h, g.length, g.words))
 	}
 	b.Cols[len(b.Cols)-1].AppendBytes(g.dts[id%uint64(len(g.dts))])

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +49,7 @@ func TestGeneratorMakesTheRowsOfJava(t *testing.T) {
 
 func TestPairsAreSelectedByParts(t *testing.T) {
 	names := func(sel string) (out []string) {
-		all, err := pairs(workload{}, sel)
+		all, err := pairs(workload{Rows: 1000}, sel, 5, 100)
 		require.NoError(t, err)
 		for _, w := range all {
 			out = append(out, w.name())
@@ -58,7 +60,9 @@ func TestPairsAreSelectedByParts(t *testing.T) {
 	require.Equal(t, []string{"writer-parquet-words", "writer-avro-words"}, names("words"))
 	require.Equal(t, []string{"writer-parquet-random", "writer-avro-words"}, names("writer-parquet-random,avro-words"))
 	require.Equal(t, []string{"compact-full-avro-random", "compact-full-avro-mixed"}, names("full-avro"))
-	_, err := pairs(workload{}, "orc")
+	require.Equal(t, []string{"growth-buckets-avro-1", "growth-buckets-avro-1-large", "growth-buckets-avro-4", "growth-buckets-avro-4-large"}, names("growth-buckets-avro")[:4])
+	require.Equal(t, []string{"tick-64-avro", "tick-256-avro"}, slices.DeleteFunc(names("tick"), func(s string) bool { return !strings.Contains(s, "avro") }))
+	_, err := pairs(workload{}, "orc", 5, 0)
 	require.Error(t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,12 +31,17 @@ func run(ctx context.Context, args []string) error {
 		p = plan{start: time.Now()}
 
 		pair, jsonPath, ours, path, sides string
+		plot                              string
 		genOnly, noJava, onlyReport       bool
+		ticks, most                       int
 	)
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	flags.StringVar(&pair, "pair", "", "pairs to run: comma-separated parts of their names (writer-{parquet,avro}-{random,words,mixed}, compact-{full,minor}-{parquet,avro}-{random,mixed}); empty: all")
+	flags.StringVar(&pair, "pair", "", "pairs to run: comma-separated parts of their names ("+pairNames+"); empty: writer and compact, all: everything")
 	flags.IntVar(&p.rounds, "rounds", 3, "rounds of all sides in turn")
 	flags.IntVar(&w.Rows, "rows", 1_000_000, "rows written by a run, or compacted in full")
+	flags.IntVar(&ticks, "ticks", 100, "checkpoints of a tick pair")
+	flags.IntVar(&most, "most", 0, "greatest point of a curve; 0: no limit")
+	flags.StringVar(&plot, "plot", "", "with -report: a directory that gets the curves as SVG")
 	flags.IntVar(&w.Keys, "keys", 1_000_000, "keys that the rows are upserts of; compactions: at least as many as rows")
 	flags.IntVar(&w.Interval, "commit-interval-rows", 500_000, "rows of a commit of the writer")
 	flags.IntVar(&w.Buckets, "buckets", 4, "buckets of the table")
@@ -71,7 +77,7 @@ func run(ctx context.Context, args []string) error {
 	if p.store, err = openStore(jsonPath); err != nil {
 		return err
 	}
-	all, err := pairs(w, pair)
+	all, err := pairs(w, pair, ticks, most)
 	if err != nil {
 		return err
 	}
@@ -83,8 +89,12 @@ func run(ctx context.Context, args []string) error {
 		for _, w := range all {
 			names[w.name()] = true
 		}
-		report(os.Stdout, p.store.of(names))
-		return nil
+		results := p.store.of(names)
+		report(os.Stdout, results)
+		if plot == "" {
+			return nil
+		}
+		return plotCurves(plot, results)
 	}
 	if r.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -95,7 +105,10 @@ func run(ctx context.Context, args []string) error {
 	if r.oracle == "" && slices.Contains(p.sides, sideJava) {
 		return fmt.Errorf("PAIMON_GO_ORACLE or -oracle must name the program of integration/java (integration/setup.sh builds it); -no-java goes without")
 	}
-	if r.scratch, err = os.MkdirTemp(r.scratch, "paimon-go-bench-"); err != nil {
+	if r.scratch, err = os.MkdirTemp(r.scratch, "paimon-go-bench-"); err == nil {
+		r.scratch, err = filepath.Abs(r.scratch)
+	}
+	if err != nil {
 		return fmt.Errorf("making a directory for tables: %w", err)
 	}
 	defer os.RemoveAll(r.scratch)
@@ -117,12 +130,18 @@ func (p *plan) compare(ctx context.Context, r *runner, all []workload) error {
 	fmt.Printf("%s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	pairs := map[string]bool{}
 	left := 0
-	for i, w := range all {
-		pairs[w.name()] = true
-		if i == 0 || w.Kind != all[i-1].Kind {
-			fmt.Println(w)
+	for i := 0; i < len(all); {
+		if i == 0 || all[i].Kind != all[i-1].Kind {
+			fmt.Println(all[i])
 		}
-		n, err := p.pair(ctx, r, w)
+		group := all[i : i+1]
+		for i++; i < len(all) && all[i].group() == group[0].group(); i++ {
+			group = group[:len(group)+1]
+		}
+		for _, w := range group {
+			pairs[w.name()] = true
+		}
+		n, err := p.pair(ctx, r, group)
 		if err != nil {
 			return err
 		}
@@ -135,41 +154,42 @@ func (p *plan) compare(ctx context.Context, r *runner, all []workload) error {
 	return nil
 }
 
-// pair makes the runs of a pair that are missing, as long as there is time, and tells how many are left.
-func (p *plan) pair(ctx context.Context, r *runner, w workload) (left int, err error) {
-	type run struct {
-		round int
-		side  string
-	}
-	var todo []run
+// pair makes the runs of a pair that are missing, as long as there is time, and tells how many are left. The workloads are one, or few
+// rows and many rows of a point of a curve.
+func (p *plan) pair(ctx context.Context, r *runner, group []workload) (left int, err error) {
+	var todo []runKey
 	for round := 1; round <= p.rounds; round++ {
-		for _, side := range p.sides {
-			if w.by(side) && (p.again || !p.store.has(runKey{w.name(), side, round, r.warm && w.compacts(), w})) {
-				todo = append(todo, run{round, side})
+		for _, w := range group {
+			for _, side := range p.sides {
+				k := runKey{w.name(), side, round, r.warm && w.compacts(), w}
+				if w.by(side) && (p.again || !p.store.has(k)) {
+					todo = append(todo, k)
+				}
 			}
 		}
 	}
-	if len(todo) == 0 {
-		return 0, nil
-	}
 	if !slices.Contains(p.sides, sideJava) {
-		r.checked[w.name()] = true
+		r.checked[group[0].name()] = true
 	}
-	want, err := expected(w)
-	if err != nil {
-		return 0, err
-	}
+	want := map[workload]content{}
 	var longest time.Duration
-	for i, t := range todo {
+	for i, k := range todo {
 		start := time.Now()
 		if p.limit > 0 && start.Add(longest).After(p.start.Add(p.limit)) {
 			return len(todo) - i, nil
 		}
-		res, err := r.run(ctx, w, t.side, t.round, want)
+		c, ok := want[k.work]
+		if !ok && k.work.Kind != kindTick {
+			if c, err = expected(k.work); err != nil {
+				return 0, err
+			}
+			want[k.work] = c
+		}
+		res, err := r.run(ctx, k.work, k.side, k.round, c)
 		if err != nil {
 			return 0, err
 		}
-		fmt.Fprintf(os.Stderr, "%s round %d %s: %.2f us/row, %.2f s CPU, %.2f s wall, load %s\n", w.name(), t.round, t.side, 1e6/res.RowsPerCPU, res.CPU, res.Wall, res.Load)
+		fmt.Fprintf(os.Stderr, "%s round %d %s: %.2f us/row, %.2f s CPU, %.2f s wall, load %s\n", k.pair, k.round, k.side, 1e6/res.RowsPerCPU, res.CPU, res.Wall, res.Load)
 		if err := p.store.add(res); err != nil {
 			return 0, err
 		}

@@ -46,7 +46,7 @@ func TestPairsWriteTheSameTable(t *testing.T) {
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", r.self, ".")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	all, err := pairs(workload{Rows: 5000, Keys: 3000, Interval: 2000, Buckets: 2, Partitions: 3, DataLen: 50, Seed: 1, Parallel: 1}, "writer,full-parquet-mixed,minor-avro-random")
+	all, err := pairs(workload{Rows: 5000, Keys: 3000, Interval: 2000, Buckets: 2, Partitions: 3, DataLen: 50, Seed: 1, Parallel: 1}, "writer,full-parquet-mixed,minor-avro-random", 3, 10)
 	require.NoError(t, err)
 	s, err := openStore(t.TempDir() + "/out.json")
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestPairsWriteTheSameTable(t *testing.T) {
 		require.True(t, s.has(runKey{w.name(), sideJava, 1, false, w}), w.name())
 	}
 	r.warm = true
-	all, err = pairs(workload{Rows: 3000, Keys: 3000, Buckets: 2, Partitions: 1, DataLen: 50, Seed: 1, Parallel: 2}, "full-avro-random")
+	all, err = pairs(workload{Rows: 3000, Keys: 3000, Buckets: 2, Partitions: 1, DataLen: 50, Seed: 1, Parallel: 2}, "full-avro-random", 3, 10)
 	require.NoError(t, err)
 	require.NoError(t, p.compare(t.Context(), r, all))
 }

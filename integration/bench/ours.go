@@ -26,10 +26,15 @@ type figures struct {
 	PeakMB     float64 `json:"peak_rss_mb"`
 	Files      int     `json:"files_on_disk"`
 	Bytes      int64   `json:"bytes_on_disk"`
+	Rows       int64   `json:"rows_written,omitempty"` // where it isn't the workload's
+	ticked
 }
 
 // batchRows is how many rows the generator hands to the writer at once, about what a binlog reader does.
 const batchRows = 1024
+
+// batchBytes bounds batches of large rows.
+const batchBytes = 4 << 20
 
 // runOurs is the process of our side: it does the workload with the table at path and prints its figures. genOnly makes
 // the rows and drops them.
@@ -46,19 +51,29 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 		defer pprof.StopCPUProfile()
 	}
 	cpu, wall := cpuSeconds(), time.Now()
-	var err error
+	var (
+		err  error
+		tick ticked
+		rows int64
+	)
 	switch {
-	case w.compacts():
-		err = compactOnce(ctx, path, w.Kind == kindFull, w.Parallel)
 	case genOnly:
 		err = dropRows(w)
+	case w.Kind == kindTick:
+		tick, rows, err = tickTable(ctx, w, path)
+	case w.Tables > 0:
+		err = writeTables(ctx, w, path)
+	case w.Existing > 0:
+		err = writeExisting(ctx, w, path)
+	case w.compacts():
+		err = compactOnce(ctx, path, w.Kind == kindFull, w.Parallel)
 	default:
 		err = writeTable(ctx, w, path)
 	}
 	if err != nil {
 		return err
 	}
-	f := figures{Wall: time.Since(wall).Seconds(), CPU: cpuSeconds() - cpu, PeakMB: peakMB()}
+	f := figures{Wall: time.Since(wall).Seconds(), CPU: cpuSeconds() - cpu, PeakMB: peakMB(), ticked: tick, Rows: rows}
 	f.ProcessCPU = cpuSeconds()
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
@@ -112,7 +127,7 @@ func (w workload) generate(s *table.Schema, from, to int, out func(*row.Batch) e
 		end := min(from+w.Interval, to)
 		for i := from; i < end; {
 			b.Reset()
-			for stop := min(i+batchRows, end); i < stop; i++ {
+			for stop := min(i+batchRows, end); i < stop && b.N*w.DataLen < batchBytes; i++ {
 				g.appendRow(b, i)
 			}
 			if err := out(b); err != nil {

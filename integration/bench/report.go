@@ -46,23 +46,58 @@ var (
 	krows   = column{"1000 rows/CPU s", "%.0f", func(r *result) float64 { return r.RowsPerCPU / 1e3 }}
 	rate    = column{"MB/CPU s", "%.1f", func(r *result) float64 { return r.MBPerCPU }}
 
+	buffered  = column{"MB buffered", "%.0f", func(r *result) float64 { return r.Buffered }}
+	commitP50 = column{"commit s, median", "%.2f", func(r *result) float64 { return r.CommitP50 }}
+	commitP99 = column{"99 %", "%.2f", func(r *result) float64 { return r.CommitP99 }}
+	commitMax = column{"max", "%.2f", func(r *result) float64 { return r.CommitMax }}
+	writeMax  = column{"longest Write s", "%.3f", func(r *result) float64 { return r.WriteMax }}
+	stalls    = column{"stalls", "%.0f", func(r *result) float64 { return float64(r.Stalls) }}
+	stalled   = column{"stalled s", "%.2f", func(r *result) float64 { return r.StallTime }}
+
+	tickColumns    = []column{buffered, commitP50, commitP99, commitMax, writeMax, stalls, stalled, perRow, rss}
 	writerColumns  = []column{perRow, cpu, inner, process, wall, rss, written, files}
 	compactColumns = []column{perRow, krows, rate, cpu, process, wall, rss, written, files}
 )
 
-// report prints what was measured, writers and compactions apart.
+// report prints what was measured, by kind.
 func report(out io.Writer, results []result) {
-	of := func(compacts bool) []result {
-		return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.Work.compacts() != compacts })
+	of := func(is func(w workload) bool) []result {
+		return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return !is(r.Work) })
 	}
 	for _, part := range []struct {
 		results []result
 		columns []column
-	}{{of(false), writerColumns}, {of(true), compactColumns}} {
+	}{
+		{of(func(w workload) bool { return w.Kind == kindWriter }), writerColumns},
+		{of(workload.compacts), compactColumns},
+		{of(func(w workload) bool { return w.Kind == kindTick }), tickColumns},
+	} {
 		if len(part.results) > 0 {
 			fmt.Fprintln(out)
 			grid(out, part.results, part.columns)
 		}
+	}
+	for i := range curves {
+		for _, f := range []string{"parquet", "avro"} {
+			if rs := of(func(w workload) bool { return w.Kind == growthPrefix+curves[i].name && w.Format == f }); len(rs) > 0 {
+				reportCurve(out, &curves[i], f, costs(rs))
+			}
+		}
+	}
+}
+
+// reportCurve prints the points of a curve, and whether the cost of a row is the same at all of them where it has to.
+func reportCurve(out io.Writer, c *curve, format string, cs []cost) {
+	fmt.Fprintf(out, "\n%s%s, %s\n", growthPrefix, c.name, format)
+	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(t, "| %s\t| files\t| CPU ns/row, with files\t| a, CPU ns/row without\t| b, CPU us/file\t| RSS MB, few rows\t| many\t| rounds\t|\n", c.axis)
+	fmt.Fprintln(t, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
+	for _, p := range cs {
+		fmt.Fprintf(t, "| %d\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t| %d\t|\n", p.X, p.Files, p.Plain, p.PerRow, p.PerFile, p.PeakMB, p.LargeMB, p.Rounds)
+	}
+	t.Flush()
+	if c.flat {
+		fmt.Fprintf(out, "a is within %.0f %% of its middle\n", 100*flatness(cs))
 	}
 }
 

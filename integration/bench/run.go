@@ -65,26 +65,49 @@ func (r *runner) run(ctx context.Context, w workload, side string, round int, wa
 	path := table.TablePath(warehouse, "bench", "t")
 	res := result{Pair: w.name(), Side: side, Round: round, Work: w, Load: load()}
 	process := map[string]func(context.Context, workload, string, int, bool) (figures, error){sideOurs: r.ours, sideJava: r.java, sideRust: r.rust}[side]
-	gen, err := process(ctx, w, warehouse, round, true)
-	if err != nil {
-		return res, fmt.Errorf("generator of %s: %w", side, err)
+	var known map[string]bool
+	if w.Existing > 0 {
+		st, err := r.existing(ctx, w, warehouse)
+		if err != nil {
+			return res, err
+		}
+		known = st.files
+	}
+	var (
+		gen figures
+		err error
+	)
+	if w.Kind != kindTick { // which sleeps
+		if gen, err = process(ctx, w, warehouse, round, true); err != nil {
+			return res, fmt.Errorf("generator of %s: %w", side, err)
+		}
 	}
 	if res.figures, err = process(ctx, w, warehouse, round, false); err != nil {
 		return res, fmt.Errorf("%s of %s: %w", w.name(), side, err)
 	}
 	res.GenCPU = gen.CPU
-	res.RowsPerCPU = float64(w.Rows) / max(res.CPU-res.GenCPU, 1e-3)
-	if res.Files, res.Bytes, err = dataFiles(path, nil); err != nil {
+	rows := w.Rows
+	if res.Rows > 0 {
+		rows = int(res.Rows)
+	}
+	res.RowsPerCPU = float64(rows) / max(res.CPU-res.GenCPU, 1e-3)
+	if res.Files, res.Bytes, err = dataFiles(warehouse, known); err != nil {
 		return res, fmt.Errorf("looking at the files of %s: %w", side, err)
 	}
-	got, err := actual(ctx, path)
+	if w.Kind == kindTick { // how many rows there were hangs on memory
+		w.Rows = rows
+		if want, err = expected(w); err != nil {
+			return res, err
+		}
+	}
+	got, err := grown(ctx, w, path)
 	if err != nil {
 		return res, err
 	}
 	if got != want {
 		return res, fmt.Errorf("%s of %s wrote %d rows with the checksum %x instead of %d with %x", w.name(), side, got.rows, got.checksum, want.rows, want.checksum)
 	}
-	if key := w.name(); side == sideOurs && !r.checked[key] {
+	if key := w.name(); side == sideOurs && w.Kind == kindWriter && !r.checked[key] {
 		if err := r.readByJava(ctx, warehouse, want); err != nil {
 			return res, err
 		}

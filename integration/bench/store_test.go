@@ -58,17 +58,17 @@ func TestRunsThatAreThereAreNotMadeAgain(t *testing.T) {
 	w := workload{Kind: kindFull, Format: "avro", Data: "random", Rows: 10, Keys: 10, Interval: 5, Partitions: 1, Buckets: 1}
 	r := &runner{self: "no such program", scratch: t.TempDir(), checked: map[string]bool{}, shapes: map[string]map[string]int64{}}
 	p.start = time.Now().Add(-time.Second)
-	left, err := p.pair(t.Context(), r, w)
+	left, err := p.pair(t.Context(), r, []workload{w})
 	require.NoError(t, err)
 	require.Equal(t, 2, left, "no time is left; paimon-rust doesn't compact")
 	for round := 1; round <= 2; round++ {
 		require.NoError(t, s.add(result{Pair: w.name(), Side: sideOurs, Round: round, Work: w}))
 	}
-	left, err = p.pair(t.Context(), r, w)
+	left, err = p.pair(t.Context(), r, []workload{w})
 	require.NoError(t, err)
 	require.Zero(t, left)
 	p.again, p.limit = true, time.Hour
-	_, err = p.pair(t.Context(), r, w)
+	_, err = p.pair(t.Context(), r, []workload{w})
 	require.ErrorContains(t, err, "no such program")
 }
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -31,6 +34,21 @@ func (c *content) add(b *row.Batch, buf []byte) []byte {
 	return buf
 }
 
+// addFile adds the rows of a file, and closes it.
+func (c *content) addFile(r *lsm.FileReader, t *table.Table, buf []byte) ([]byte, error) {
+	defer r.Close()
+	kv := lsm.NewKeyValues(t.Schema().RowType())
+	for {
+		kv.Reset()
+		if err := r.Next(kv); errors.Is(err, io.EOF) {
+			return buf, nil
+		} else if err != nil {
+			return buf, err
+		}
+		buf = c.add(kv.Rows, buf)
+	}
+}
+
 // expected returns the content after all upserts: of each key the last row.
 func expected(w workload) (content, error) {
 	g := newGenerator(w)
@@ -52,7 +70,7 @@ func expected(w workload) (content, error) {
 			continue
 		}
 		g.appendRow(b, int(i-1))
-		if b.N == 4096 {
+		if b.N == 4096 || b.N*w.DataLen > batchBytes {
 			buf = c.add(b, buf)
 			b.Reset()
 		}
@@ -60,6 +78,8 @@ func expected(w workload) (content, error) {
 	c.add(b, buf)
 	return c, nil
 }
+
+var errNoSnapshot = errors.New("there is none")
 
 // actual returns the content of a table by our own reader.
 func actual(ctx context.Context, path string) (content, error) {
@@ -70,7 +90,7 @@ func actual(ctx context.Context, path string) (content, error) {
 	}
 	s, err := t.Latest(ctx)
 	if err != nil || s == nil {
-		return c, fmt.Errorf("finding the snapshot of %s: %w", path, err)
+		return c, fmt.Errorf("finding the snapshot of %s: %w", path, cmp.Or(err, errNoSnapshot))
 	}
 	var buf []byte
 	for b, err := range lsm.Scan(ctx, t, s, lsm.ScanOptions{}) {

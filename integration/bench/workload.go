@@ -13,7 +13,7 @@ import (
 type workload struct {
 	Kind       string `json:"kind"` // kindWriter, kindFull or kindMinor
 	Format     string `json:"format"`
-	Data       string `json:"data"` // random, words or mixed
+	Data       string `json:"data"` // random, words, mixed or columns
 	Rows       int    `json:"rows"`
 	Keys       int    `json:"keys"`
 	Interval   int    `json:"rows_per_commit"`
@@ -22,7 +22,12 @@ type workload struct {
 	DataLen    int    `json:"data_bytes"`
 	Seed       int64  `json:"seed"`
 	Parallel   int    `json:"parallel"`
-	Base       int    `json:"base_rows,omitempty"` // compaction: rows that were there before and lie in the max level; Rows come after them
+	Point      int    `json:"point,omitempty"`         // of a curve, or megabytes of a tick
+	Large      bool   `json:"large,omitempty"`         // the many rows of a point of a curve
+	Columns    int    `json:"columns,omitempty"`       // of the data "columns"
+	Tables     int    `json:"tables,omitempty"`        // growth-tables
+	Existing   int    `json:"existing_rows,omitempty"` // growth-existing
+	Base       int    `json:"base_rows,omitempty"`     // compaction: rows that were there before and lie in the max level; Rows come after them
 }
 
 // Kinds of workloads.
@@ -32,10 +37,23 @@ const (
 	kindMinor  = "compact-minor" // what the strategy picks: level 0, not what lies in the max level
 )
 
-func (w workload) name() string { return w.Kind + "-" + w.Format + "-" + w.Data }
+func (w workload) name() string {
+	switch {
+	case w.grows():
+		return w.pointName()
+	case w.Kind == kindTick:
+		return fmt.Sprintf("%s-%d-%s", w.Kind, w.Point, w.Format)
+	}
+	return w.Kind + "-" + w.Format + "-" + w.Data
+}
 
 // String says what all workloads of the kind have in common.
 func (w workload) String() string {
+	if w.grows() {
+		return fmt.Sprintf("%s: %d and %d rows, two commits", w.Kind, w.Rows, w.Rows*growthTimes)
+	} else if w.Kind == kindTick {
+		return fmt.Sprintf("tick: %d checkpoints, %d buckets, %s", w.Rows, w.Buckets, w.Format)
+	}
 	base := ""
 	if w.Base > 0 {
 		base = fmt.Sprintf("%d rows in the max level, then ", w.Base)
@@ -44,17 +62,23 @@ func (w workload) String() string {
 		w.Kind, base, w.Rows, w.Keys, w.Buckets, w.Partitions, w.Interval, w.Parallel)
 }
 
-func (w workload) compacts() bool { return w.Kind != kindWriter }
+func (w workload) compacts() bool { return w.Kind == kindFull || w.Kind == kindMinor }
 
-// by tells whether a side can do it.
-func (w workload) by(side string) bool { return side != sideRust || w.Kind == kindWriter }
+// by tells whether a side does it: paimon-rust doesn't compact, and curves and ticks are ours.
+func (w workload) by(side string) bool {
+	return side == sideOurs || w.Kind == kindWriter || side == sideJava && w.compacts()
+}
 
 // options are the guide's, with the format of the pair.
 func (w workload) options() table.Options {
+	buffer := "256 mb"
+	if w.Kind == kindTick && w.Point > 128 { // the rows of a tick, and those of the next while they are written
+		buffer = "640 mb"
+	}
 	return table.Options{
 		"bucket":                      strconv.Itoa(w.Buckets),
 		"write-only":                  "true",
-		"write-buffer-size":           "256 mb",
+		"write-buffer-size":           buffer,
 		"num-sorted-run.stop-trigger": "2147483647",
 		"sort-spill-threshold":        "10",
 		"file.format":                 w.Format,
@@ -67,9 +91,12 @@ func (w workload) options() table.Options {
 func (w workload) spec() table.Spec {
 	text := row.Type{Root: row.VarChar, Nullable: true, Length: row.MaxLength}
 	fields := []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}}
-	if w.Data == "mixed" {
+	switch w.Data {
+	case "mixed":
 		fields = append(fields, mixedFields(text)...)
-	} else {
+	case "columns":
+		fields = append(fields, columnFields(w.Columns, text)...)
+	default:
 		fields = append(fields, row.Field{Name: "data", Type: text})
 	}
 	fields = append(fields, row.Field{Name: "dt", Type: row.Type{Root: row.VarChar, Length: row.MaxLength}})
@@ -79,8 +106,9 @@ func (w workload) spec() table.Spec {
 // compactCommits is how many files each bucket has in level 0 when a compaction begins.
 const compactCommits = 20
 
-// pairs are the workloads that a selection names: all, or those whose names contain one of the comma-separated parts.
-func pairs(base workload, selection string) ([]workload, error) {
+// pairs are the workloads that a selection names: those whose names contain one of the comma-separated parts; without one the
+// comparisons, and "all" has the curves and ticks too. Curves end at their greatest point below most.
+func pairs(base workload, selection string, ticks, most int) ([]workload, error) {
 	var all []workload
 	for _, kind := range []string{kindWriter, kindFull, kindMinor} {
 		for _, f := range []string{"parquet", "avro"} {
@@ -91,11 +119,18 @@ func pairs(base workload, selection string) ([]workload, error) {
 			}
 		}
 	}
+	if selection != "" {
+		all = append(all, base.growth(selection, most)...)
+		base.Rows = ticks
+		all = append(all, base.ticks(selection)...)
+	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no pair is selected by %q; there are writer-{parquet,avro}-{random,words,mixed} and compact-{full,minor}-{parquet,avro}-{random,mixed}", selection)
+		return nil, fmt.Errorf("no pair is selected by %q; there are %s", selection, pairNames)
 	}
 	return all, nil
 }
+
+const pairNames = "writer-{parquet,avro}-{random,words,mixed}, compact-{full,minor}-{parquet,avro}-{random,mixed}, tick-{64,256}-{parquet,avro} and growth-{partitions,buckets,columns,rowsize,existing,tables}-{parquet,avro}-POINT"
 
 // pair makes a workload of the one that the flags say.
 func (w workload) pair(kind, format, data string) workload {
