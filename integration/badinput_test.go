@@ -49,7 +49,9 @@ func TestBadSource(t *testing.T) {
 		}, 2, []string{"skip-events"}},
 		{"computed column", func(j *testkit.Job) { j.With("--computed_column", "d=year(dt)") }, 2, []string{"computed_column"}},
 		{"type mapping", func(j *testkit.Job) { j.With("--type_mapping", "to-nothing") }, 2, []string{"to-nothing"}},
-		{"inline compaction with vectors", func(j *testkit.Job) { j.Conf["write-only"], j.Conf["deletion-vectors.enabled"] = "false", "true" }, 2, []string{"write-only"}},
+		{"inline compaction with 64-bit vectors", func(j *testkit.Job) {
+			j.Conf["write-only"], j.Conf["deletion-vectors.enabled"], j.Conf["deletion-vectors.bitmap64"] = "false", "true", "true"
+		}, 2, []string{"write-only", "deletion-vectors.bitmap64"}},
 		{"near option", func(j *testkit.Job) { j.Conf["buckets"] = "4" }, 2, []string{"bucket"}},
 		{"option without a known prefix", func(j *testkit.Job) { j.Conf["quux.frob"] = "4" }, 2, []string{"quux.frob"}},
 		{"bad size", func(j *testkit.Job) { j.Conf["write-buffer-size"] = "lots" }, 2, []string{"write-buffer-size"}},

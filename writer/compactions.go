@@ -27,6 +27,7 @@ type compactions struct {
 	table *table.Table
 	ctx   context.Context // of all that runs
 	pool  *CompactionPool
+	rows  *lsm.Budget // what the pool leaves of the table's
 	spill *lsm.SpillStore
 	tell  *Listener
 	stats compactCounters
@@ -98,10 +99,15 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 	if o.Enum(table.KeyChangelogProducer) == "full-compaction" || o.Has(table.KeyFullCompactionDeltaCommits) && o.Int(table.KeyFullCompactionDeltaCommits) >= 0 {
 		c.every = max(1, int64(o.Int(table.KeyFullCompactionDeltaCommits)))
 	}
-	if c.pool == nil {
-		c.pool, c.own = NewCompactionPool(cfg.CompactionWorkers, cfg.CompactionMemory), true
-	}
+	c.rows = cfg.tableBudget(o)
 	var err error
+	if c.pool == nil {
+		if c.pool, err = NewCompactionPool(cfg.CompactionWorkers, cfg.CompactionMemory, c.rows); err != nil {
+			return nil, fmt.Errorf("%w; raise %s, or let the writers of a process share a pool", err, table.KeyWriteBufferSize.Name)
+		}
+		c.own = true
+		c.rows = c.rows.Child(c.rows.Limit() - c.pool.held)
+	}
 	if c.spill, err = newSpillStore(o, cfg, true); err == nil {
 		err = c.use(s)
 	}
@@ -114,7 +120,9 @@ func newCompactions(t *table.Table, s *table.Schema, cfg *Config) (*compactions,
 
 // Compacts tells whether a writer of a table with these options compacts and expires, too: with write-only=false, unless bucket is -2.
 // Then its rows are in no bucket that could be compacted, and Paimon's writers leave it all to others.
-func Compacts(o table.Options) bool { return !o.Bool(table.KeyWriteOnly) && o.Int(table.KeyBucket) != postponed }
+func Compacts(o table.Options) bool {
+	return !o.Bool(table.KeyWriteOnly) && o.Int(table.KeyBucket) != postponed
+}
 
 // CheckCompaction refuses, as table.ErrOption, tables with write-only=false that can't be compacted inside a writer. Open does too.
 func CheckCompaction(s *table.Schema, o table.Options) error {

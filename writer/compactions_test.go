@@ -1,16 +1,19 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -20,10 +23,10 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
-// requireReferenced checks that every data file is one of a snapshot's, and that none is missing.
+// requireReferenced checks that every data file and index file is one of a snapshot's, and that none is missing.
 func requireReferenced(t require.TestingT, fsys *mem.FS, tbl *table.Table) {
 	ctx := context.Background()
-	files := map[string]bool{}
+	files, indexes := map[string]bool{}, map[string]bool{}
 	add := func(e *table.Entry) {
 		path, err := tbl.DataFilePath(e.Partition, e.Bucket, &e.File)
 		require.NoError(t, err)
@@ -39,8 +42,16 @@ func requireReferenced(t require.TestingT, fsys *mem.FS, tbl *table.Table) {
 			require.NoError(t, err)
 			add(&e)
 		}
+		for e, err := range tbl.IndexEntries(ctx, s, table.Filter{}) {
+			require.NoError(t, err)
+			path, err := tbl.IndexFilePath(e.Partition, e.Bucket, &e.File)
+			require.NoError(t, err)
+			indexes[path] = true
+		}
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(dataFiles(t, fsys))))
+	there := slices.DeleteFunc(fsys.Paths(), func(p string) bool { return !strings.Contains(p, "/index/") })
+	require.Equal(t, slices.Sorted(maps.Keys(indexes)), slices.Sorted(slices.Values(there)))
 }
 
 // replayed applies the changelog of all snapshots.
@@ -93,11 +104,20 @@ func compactByAnother(t require.TestingT, fsys *mem.FS, id int64) {
 	require.NoError(t, err)
 	s, err := tbl.Latest(ctx)
 	require.NoError(t, err)
-	buckets := map[bucketKey][]table.DataFile{}
+	vectors := map[bucketKey]*table.IndexFile{}
+	if s != nil {
+		for e, err := range tbl.IndexEntries(ctx, s, table.Filter{}) {
+			require.NoError(t, err)
+			if e.File.Type == table.IndexDeletionVectors {
+				vectors[bucketKey{string(e.Partition), e.Bucket}] = &e.File
+			}
+		}
+	}
+	buckets, totals := map[bucketKey][]table.DataFile{}, map[bucketKey]int32{}
 	for e, err := range tbl.Scan(ctx, s, table.Filter{}) {
 		require.NoError(t, err)
 		k := bucketKey{string(e.Partition), e.Bucket}
-		buckets[k] = append(buckets[k], e.File)
+		buckets[k], totals[k] = append(buckets[k], e.File), e.TotalBuckets
 	}
 	strategy, err := lsm.NewStrategy(tbl.Options())
 	require.NoError(t, err)
@@ -111,9 +131,18 @@ func compactByAnother(t require.TestingT, fsys *mem.FS, id int64) {
 		if !ok {
 			continue
 		}
-		inc, _, err := rw.Rewrite(ctx, []byte(k.partition), k.bucket, levels, u)
+		m := table.CommitMessage{Partition: []byte(k.partition), Bucket: k.bucket, TotalBuckets: totals[k]}
+		if tbl.Options().Bool(table.KeyDeletionVectorsEnabled) {
+			f, deleted := cmp.Or(vectors[k], &table.IndexFile{}), map[string]*roaring.Bitmap{}
+			if m.Vectors = &f.Name; f.Name != "" {
+				deleted, err = lsm.ReadVectors(ctx, tbl, m.Partition, k.bucket, []table.IndexFile{*f})
+				require.NoError(t, err)
+			}
+			levels = levels.WithVectors(deleted)
+		}
+		m.Compact, _, err = rw.Rewrite(ctx, m.Partition, k.bucket, levels, u)
 		require.NoError(t, err)
-		x.Messages = append(x.Messages, table.CommitMessage{Partition: []byte(k.partition), Bucket: k.bucket, TotalBuckets: int32(tbl.Options().Int(table.KeyBucket)), Compact: inc})
+		x.Messages = append(x.Messages, m)
 	}
 	if len(x.Messages) == 0 {
 		return
@@ -133,7 +162,8 @@ func TestModelWithCompaction(t *testing.T) {
 		ctx := context.Background()
 		fsys := mem.New()
 		opts := table.Options{
-			"bucket":                                    rapid.SampledFrom([]string{"1", "7"}).Draw(t, "buckets"),
+			"bucket":                                    rapid.SampledFrom([]string{"1", "7", "-1"}).Draw(t, "buckets"),
+			"dynamic-bucket.target-row-num":             "40",
 			"file.format":                               rapid.SampledFrom([]string{"avro", "parquet"}).Draw(t, "format"),
 			"num-sorted-run.compaction-trigger":         rapid.SampledFrom([]string{"1", "2", "5"}).Draw(t, "trigger"),
 			"num-sorted-run.stop-trigger":               rapid.SampledFrom([]string{"0", "2147483647"}).Draw(t, "stop"),
@@ -147,6 +177,10 @@ func TestModelWithCompaction(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "full") {
 			opts["full-compaction.delta-commits"] = "3"
+		}
+		vectors := opts["changelog-producer"] != "full-compaction" && rapid.Bool().Draw(t, "vectors")
+		if vectors {
+			opts["deletion-vectors.enabled"] = "true"
 		}
 		spec := table.Spec{Fields: guideFields(), PrimaryKeys: []string{"dt", "id"}, Options: opts}
 		if rapid.Bool().Draw(t, "partitioned") {
@@ -197,13 +231,13 @@ func TestModelWithCompaction(t *testing.T) {
 				}
 			case step == 9:
 				require.NoError(t, w.Wait(ctx))
-				require.Equal(t, committed, contents(t, tbl))
+				require.Equal(t, committed, allContents(t, tbl))
 			case step == 10:
 				columns++
 				require.NoError(t, w.Alter(ctx, table.SchemaChange{Kind: table.AddColumn, Column: fmt.Sprintf("c%d", columns), Type: text}))
 			case step == 11: // rows after the last checkpoint are lost
 				require.NoError(t, w.Close(ctx))
-				require.Equal(t, committed, contents(t, tbl))
+				require.Equal(t, committed, allContents(t, tbl))
 				requireReferenced(t, fsys, tbl)
 				model = maps.Clone(committed)
 				w = open()
@@ -216,14 +250,17 @@ func TestModelWithCompaction(t *testing.T) {
 		}
 		checkpoint()
 		require.NoError(t, w.Wait(ctx))
-		require.Equal(t, model, contents(t, tbl))
-		if opts["changelog-producer"] == "lookup" && opts["lookup-compact"] == "radical" {
-			for level0(t, tbl) > 0 { // not all of it is in the changelog
+		require.Equal(t, model, allContents(t, tbl))
+		if (opts["changelog-producer"] == "lookup" || vectors) && opts["lookup-compact"] == "radical" {
+			for level0(t, tbl) > 0 { // not all of it is in the changelog, or to be seen
 				time.Sleep(time.Millisecond)
 				checkpoint()
 				require.NoError(t, w.Wait(ctx))
 			}
-			require.Equal(t, model, replayed(t, tbl))
+			require.Equal(t, model, contents(t, tbl))
+			if opts["changelog-producer"] == "lookup" {
+				require.Equal(t, model, replayed(t, tbl))
+			}
 		}
 		require.NoError(t, w.Close(ctx))
 		requireReferenced(t, fsys, tbl)

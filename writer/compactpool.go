@@ -20,6 +20,8 @@ import (
 type CompactionPool struct {
 	memory  int64
 	workers int
+	budget  *lsm.Budget // nil: nobody counts the memory
+	held    int64       // taken from budget
 
 	mu     sync.Mutex
 	ready  sync.Cond
@@ -28,24 +30,43 @@ type CompactionPool struct {
 	done   sync.WaitGroup
 }
 
-// defaultCompactMemory is what a worker has if nothing is said.
-const defaultCompactMemory = 128 << 20
+const (
+	// workerMemory is what a worker has if nothing is said, and there is enough.
+	workerMemory = 128 << 20
+	// leastCompactMemory is the least for all workers: files that are compacted in less would have row groups of a few pages.
+	leastCompactMemory = 16 << 20
+)
 
-// NewCompactionPool starts a pool of workers, 0 for half of the CPUs, which share memory, 0 for 128 MiB each. It must be closed
-// after the writers that share it.
-func NewCompactionPool(workers int, memory int64) *CompactionPool {
+// NewCompactionPool starts a pool of workers, 0 for half of the CPUs, which share memory; 0: a quarter of the budget, at most
+// 128 MiB each and at least 16 MiB. The pool holds that memory in the budget until it is closed, which must be after the writers that
+// share it. Half of the budget at most is for pools; only where that is less than 16 MiB the rest of those is beside it. A nil
+// budget has no bounds.
+func NewCompactionPool(workers int, memory int64, budget *lsm.Budget) (*CompactionPool, error) {
 	if workers <= 0 {
 		workers = max(1, runtime.GOMAXPROCS(0)/2)
 	}
+	p := &CompactionPool{workers: workers, memory: memory, budget: budget}
 	if memory <= 0 {
-		memory = int64(workers) * defaultCompactMemory
+		p.memory = int64(workers) * workerMemory
+		if budget != nil {
+			p.memory = max(min(p.memory, budget.Limit()/4), leastCompactMemory)
+		}
 	}
-	p := &CompactionPool{workers: workers, memory: memory}
+	if budget != nil {
+		p.held = p.memory
+		if half := budget.Limit() / 2; half < leastCompactMemory {
+			p.held = min(p.held, half)
+		}
+		if !budget.Reserve(p.held) {
+			return nil, fmt.Errorf("%w: compactions are to have %d MiB, and have half of the memory for rows and compactions together at most, which is %d MiB",
+				table.ErrOption, p.memory>>20, budget.Limit()>>20)
+		}
+	}
 	p.ready.L = &p.mu
 	for range workers {
 		p.done.Go(p.work)
 	}
-	return p
+	return p, nil
 }
 
 // share is the memory of one compaction.
@@ -85,6 +106,9 @@ func (p *CompactionPool) Close() {
 	p.mu.Unlock()
 	p.ready.Broadcast()
 	p.done.Wait()
+	if p.budget != nil {
+		p.budget.Release(p.held)
+	}
 }
 
 // compactJob is one compaction of a bucket.

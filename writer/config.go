@@ -18,7 +18,8 @@ type Config struct {
 	// Resume is the snapshot of CommitUser that the job goes on from; nil: whatever there is. With it, a second instance
 	// of the job makes commits fail with table.ErrFenced.
 	Resume *Resume
-	// Memory is the budget of the process; the table's write-buffer-size counts beneath it. nil: there is only that.
+	// Memory is the budget of the process; the table's write-buffer-size counts beneath it. nil: there is only that. Both are for
+	// rows and compactions together.
 	Memory *lsm.Budget
 	// Shards overrides sink.parallelism; 0: that option, else the number of CPUs, at most 2.
 	Shards int
@@ -27,7 +28,9 @@ type Config struct {
 	// FlushWorkers is the number of goroutines of a pool of its own; 0: the number of CPUs, at least 2 and at most 8.
 	FlushWorkers int
 	// Compactions compacts inside of the writer, of tables with write-only=false; nil: the Writer has a pool of its own, of
-	// CompactionWorkers with CompactionMemory together (NewCompactionPool). That memory comes on top of Memory.
+	// CompactionWorkers (0: half of the CPUs). They share CompactionMemory, a part of write-buffer-size that rows don't get; 0: a
+	// quarter of it, at most 128 MiB each. It is at least 16 MiB, and half of write-buffer-size at most where that is more.
+	// The memory of a pool that is given counts where its maker says.
 	Compactions       *CompactionPool
 	CompactionWorkers int
 	CompactionMemory  int64
@@ -54,6 +57,15 @@ type Config struct {
 type Resume struct {
 	SnapshotID int64
 	Identifier int64
+}
+
+// tableBudget returns the budget of a table.
+func (c *Config) tableBudget(o table.Options) *lsm.Budget {
+	size := o.Size(table.KeyWriteBufferSize)
+	if c.Memory == nil {
+		return lsm.NewBudget(size)
+	}
+	return c.Memory.Child(size)
 }
 
 func (c *Config) inFlight() int {

@@ -192,3 +192,60 @@ func TestRowsLargerThanMemoryNeverHang(t *testing.T) {
 	require.NoError(t, w.Close(ctx))
 	require.Len(t, contents(t, tbl), 64)
 }
+
+// TestRowsAndCompactionsShareTheMemoryOfATable: what compactions may use, rows don't get.
+func TestRowsAndCompactionsShareTheMemoryOfATable(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		buffer, memory         int64
+		compactions, held, own int64 // own: of rows
+	}{
+		{256 * mib, 0, 64 * mib, 64 * mib, 192 * mib},
+		{2048 * mib, 0, 256 * mib, 256 * mib, 1792 * mib},
+		{48 * mib, 0, 16 * mib, 16 * mib, 32 * mib},
+		{8 * mib, 0, 16 * mib, 4 * mib, 4 * mib},
+		{8 * mib, 16 * mib, 16 * mib, 4 * mib, 4 * mib},
+		{64 * mib, 32 * mib, 32 * mib, 32 * mib, 32 * mib},
+		{64 * mib, 33 * mib, 0, 0, 0},
+	} {
+		root := lsm.NewBudget(4096 * mib)
+		_, tbl := guideTable(t, "write-only", "false", "write-buffer-size", fmt.Sprint(c.buffer))
+		w, err := Open(t.Context(), tbl, Config{Memory: root, CompactionWorkers: 2, CompactionMemory: c.memory})
+		if c.held == 0 {
+			require.ErrorIs(t, err, table.ErrOption)
+			require.ErrorContains(t, err, "write-buffer-size")
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, c.compactions, w.inline.pool.Memory())
+			require.Equal(t, c.held, root.Used())
+			require.Equal(t, c.own, w.Stats().BufferLimit)
+			require.NoError(t, w.Close(t.Context()))
+		}
+		require.Zero(t, root.Used())
+	}
+}
+
+// TestAProcessHasRoomForRows: pools of its writers take half of its memory at most, together.
+func TestAProcessHasRoomForRows(t *testing.T) {
+	root := lsm.NewBudget(100 << 20)
+	var tables []*table.Table
+	for range 4 {
+		_, tbl := guideTable(t, "write-only", "false", "write-buffer-size", "64 mb")
+		tables = append(tables, tbl)
+	}
+	for i, tbl := range tables[:3] {
+		_ = openWriter(t, tbl, Config{Memory: root})
+		require.EqualValues(t, (i+1)*16<<20, root.Used())
+	}
+	_, err := Open(t.Context(), tables[3], Config{Memory: root})
+	require.ErrorIs(t, err, table.ErrOption)
+	require.ErrorContains(t, err, "share a pool")
+	pool, err := NewCompactionPool(1, 2<<20, root)
+	require.NoError(t, err)
+	w := openWriter(t, tables[3], Config{Memory: root, Compactions: pool})
+	require.EqualValues(t, 50<<20, root.Used())
+	require.NoError(t, w.Write(t.Context(), batchOf(tables[3], 0, 1000, "d")))
+	require.NoError(t, w.Close(t.Context()))
+	pool.Close()
+	require.EqualValues(t, 48<<20, root.Used())
+}

@@ -50,11 +50,20 @@ func appendRow(b *row.Batch, k row.Kind, id int64, data, dt string) {
 
 // contents reads the table as a map from id and dt to data.
 func contents(t require.TestingT, tbl *table.Table) map[string]string {
+	return scanned(t, tbl, lsm.ScanOptions{})
+}
+
+// allContents has what is not visible before a compaction too.
+func allContents(t require.TestingT, tbl *table.Table) map[string]string {
+	return scanned(t, tbl, lsm.ScanOptions{AllLevels: true})
+}
+
+func scanned(t require.TestingT, tbl *table.Table, o lsm.ScanOptions) map[string]string {
 	ctx := context.Background()
 	s, err := tbl.Latest(ctx)
 	require.NoError(t, err)
 	out := map[string]string{}
-	for b, err := range lsm.Scan(ctx, tbl, s, lsm.ScanOptions{}) {
+	for b, err := range lsm.Scan(ctx, tbl, s, o) {
 		require.NoError(t, err)
 		for i := range b.N {
 			key := fmt.Sprintf("%d/%s", b.Cols[0].I64[i], b.Cols[2].Value(i))

@@ -120,11 +120,10 @@ func open(ctx context.Context, t *table.Table, cfg Config, gen *generation, c co
 	if err := w.parts.restore(ctx); err != nil {
 		return nil, err
 	}
-	size := o.Size(table.KeyWriteBufferSize)
-	if cfg.Memory == nil {
-		w.budget = lsm.NewBudget(size)
+	if inline != nil {
+		w.budget = inline.rows
 	} else {
-		w.budget = cfg.Memory.Child(size)
+		w.budget = cfg.tableBudget(o)
 	}
 	if gen.changelog && o.Bool(table.KeyPrecommitCompact) {
 		w.merged = newMergedFiles(t, w.budget)
