@@ -21,12 +21,13 @@ import (
 func TestPartitionsMayExpireUnderDynamicBuckets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		r := newRig(t, "bucket=-1", "changelog-producer=input", "dynamic-bucket.target-row-num=100")
+		r := newRig(t, "bucket=-1", "changelog-producer=input", "dynamic-bucket.target-row-num=1000", "dynamic-bucket.assigner-parallelism=1")
+		r.job.args.CommitInterval = 5 * time.Second
 		r.job.log = slog.New(slog.NewTextHandler(&log, nil))
 		r.job.args.PartitionKeys = "day"
 		dropped := int64(0)
 		go func() {
-			time.Sleep(8500 * time.Millisecond) // between two ticks
+			time.Sleep(7500 * time.Millisecond) // between two ticks
 			tab, err := table.Open(t.Context(), r.inner, rigTable, nil)
 			if err != nil {
 				return
