@@ -14,6 +14,7 @@ import (
 type Budget struct {
 	limit  int64
 	used   atomic.Int64
+	fixed  atomic.Int64 // of used, reserved
 	sealed atomic.Int64 // of used, on its way out
 	parent *Budget
 
@@ -75,6 +76,25 @@ func (b *Budget) Take(n int64) {
 	for ; b != nil; b = b.parent {
 		b.used.Add(n)
 	}
+}
+
+// Reserve takes n bytes for something that is no buffer, and so gives nothing back when memory is short. All that is reserved is half
+// of the limit at most, here and above, so that buffers always find room; else Reserve takes nothing and reports false.
+func (b *Budget) Reserve(n int64) bool {
+	if b.fixed.Add(n) > b.limit/2 || b.parent != nil && !b.parent.Reserve(n) {
+		b.fixed.Add(-n)
+		return false
+	}
+	b.used.Add(n)
+	return true
+}
+
+// Release gives back what Reserve took.
+func (b *Budget) Release(n int64) {
+	for p := b; p != nil; p = p.parent {
+		p.fixed.Add(-n)
+	}
+	b.Free(n)
 }
 
 // Free gives n bytes back and wakes all who wait on Freed.

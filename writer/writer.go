@@ -252,7 +252,8 @@ func (w *Writer) write(ctx context.Context, b *row.Batch) (dropped int, err erro
 }
 
 // Barrier ends an epoch: the rows so far are sealed, and flushed while later rows go on into fresh memory. It returns at
-// once. It is for callers that commit elsewhere; Checkpoint does both.
+// once. It is for callers that commit elsewhere; Checkpoint does both. Of what they commit nothing is compacted here, whatever
+// write-only says: only who makes a snapshot knows when files are in it. Run a dedicated compaction beside them.
 func (w *Writer) Barrier(ctx context.Context, id int64) (*Pending, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -292,6 +293,7 @@ func (w *Writer) barrier(ctx context.Context, id int64, last bool) (*Pending, er
 		w.submit(j)
 	}
 	w.epoch++
+	w.cross.count()
 	w.parts.fresh = false
 	w.dynamic.dropIdle(w.epoch)
 	w.dropIdle()

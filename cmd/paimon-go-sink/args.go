@@ -50,7 +50,7 @@ type syncArgs struct {
 	Listen            string        `name:"listen" placeholder:"ADDR" help:"Serve /metrics, /healthz and /debug/pprof on this address."`
 	DryRun            bool          `name:"dry-run" help:"Print the effective settings and where each comes from, connect and check, write nothing."`
 	CompactionWorkers int           `name:"compaction-workers" default:"0" placeholder:"N" help:"Most compactions at once, of a table with write-only=false. 0: half of the CPUs."`
-	CompactionMemory  string        `name:"compaction-memory" placeholder:"SIZE" help:"Memory of all compactions together, beside the write buffers. Default: 128mb each."`
+	CompactionMemory  string        `name:"compaction-memory" placeholder:"SIZE" help:"Memory of all compactions together, a part of write-buffer-size, half of it at most. Default: a quarter of it, at most 128mb each."`
 	SpillDir          []string      `name:"spill-dir" type:"path" help:"Local directory for spilled rows. Repeat it. Default: the system's temporary directory."`
 }
 

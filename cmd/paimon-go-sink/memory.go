@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
@@ -15,15 +14,14 @@ const besideBuffers = 128 << 20
 
 // processBudget is the memory for the write buffers of all tables of the process: what the options say with
 // sink.use-managed-memory-allocator, else half of what the machine or the control group allows. It also keeps the collector
-// from letting the heap grow far beyond the buffers.
-// compaction is the memory of compactions inside the writer.
-func processBudget(o table.Options, compaction int64) *lsm.Budget {
+// from letting the heap grow far beyond the buffers. Compactions inside the writer take theirs from it, too.
+func processBudget(o table.Options) *lsm.Budget {
 	limit := cli.MemoryLimit() / 2
 	if o.Bool(table.KeySinkUseManagedMemoryAllocator) {
 		limit = o.Size(table.KeySinkManagedWriterBufferMemory)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(min(limit, o.Size(table.KeyWriteBufferSize)) + besideBuffers + compaction)
+		debug.SetMemoryLimit(min(limit, o.Size(table.KeyWriteBufferSize)) + besideBuffers)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // the limit above is what bounds the heap
@@ -33,18 +31,3 @@ func processBudget(o table.Options, compaction int64) *lsm.Budget {
 
 // leastCompaction is the least that compactions can be given.
 const leastCompaction = 16 << 20
-
-// compactionShare is the memory that compactions inside the writer may take.
-func (j *job) compactionShare(o table.Options) int64 {
-	switch {
-	case o.Bool(table.KeyWriteOnly):
-		return 0
-	case j.compactionMemory > 0:
-		return j.compactionMemory
-	}
-	workers := j.args.CompactionWorkers
-	if workers == 0 {
-		workers = max(1, runtime.GOMAXPROCS(0)/2)
-	}
-	return int64(workers) * (128 << 20)
-}

@@ -79,18 +79,19 @@ func (e *environment) syncTable(ctx context.Context, args *syncArgs) error {
 // a last commit could be made of.
 func (e *environment) whileWaiting(ctx context.Context, log *slog.Logger, f func(context.Context) error) error {
 	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		select {
 		case <-e.stop:
 			cancel()
-		case <-ended:
+		case <-waiting.Done():
 		}
-	}()
+	})
 	err := f(waiting)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+	stopped := err != nil && waiting.Err() != nil && ctx.Err() == nil
+	cancel()
+	watch.Wait()
+	if stopped {
 		log.Info("stopped while the storage was waited for", "error", err)
 		return nil
 	}
@@ -255,7 +256,7 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	if err := j.warnOfOldRows(ctx); err != nil {
 		return err
 	}
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options(), j.compactionShare(t.Options())), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit, PairedUpdates: true,
+	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit, PairedUpdates: true,
 		CompactionWorkers: j.args.CompactionWorkers, CompactionMemory: j.compactionMemory})
 	if err != nil {
 		return err
