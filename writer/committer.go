@@ -32,9 +32,7 @@ func (w *Writer) commitAll() {
 func (w *Writer) commit(c *checkpoint) {
 	messages, err := c.epoch.finish()
 	info := CommitInfo{ID: c.id, Messages: len(messages), Flush: time.Since(c.epoch.start)}
-	for i := range messages {
-		info.Files += len(messages[i].Data.New) + len(messages[i].Data.Changelog)
-	}
+	info.count(messages)
 	start := time.Now()
 	if err == nil {
 		err = w.Err()
@@ -78,6 +76,27 @@ func (w *Writer) commit(c *checkpoint) {
 	}
 	if f := w.cfg.Listener.CommitEnd; f != nil {
 		f(info)
+	}
+}
+
+// count counts the files of messages, which are in the order of partitions and buckets.
+func (c *CommitInfo) count(messages []table.CommitMessage) {
+	var last *table.CommitMessage
+	for i := range messages {
+		m := &messages[i]
+		n := len(m.Data.New) + len(m.Data.Changelog)
+		if n == 0 {
+			continue
+		}
+		c.Files += n
+		same := last != nil && string(last.Partition) == string(m.Partition)
+		if !same {
+			c.Partitions++
+		}
+		if !same || last.Bucket != m.Bucket {
+			c.Buckets++
+		}
+		last = m
 	}
 }
 

@@ -33,6 +33,8 @@ type crossPartition struct {
 	numbers map[*partition]int32
 	values  *row.Batch // of the partition keys, by number
 
+	counted struct{ keys, partitions, buckets atomic.Int64 } // at the last barrier
+
 	base atomic.Int64 // snapshot up to which the keys are known, 0: none; of Open, then of the committer
 
 	gen     *generation
@@ -85,6 +87,7 @@ func newCrossPartition(ctx context.Context, t *table.Table, cfg *Config, g *gene
 		x.close()
 		return nil, err
 	}
+	x.count()
 	return x, nil
 }
 
@@ -267,6 +270,15 @@ func (x *crossPartition) rebuild(r *router, b *row.Batch) *row.Batch {
 	return x.out
 }
 
+// count notes for Stats what there is.
+func (x *crossPartition) count() {
+	if x != nil {
+		x.counted.keys.Store(x.keys.Len())
+		x.counted.partitions.Store(int64(len(x.parts)))
+		x.counted.buckets.Store(x.buckets.n)
+	}
+}
+
 // since is the snapshot that a commit goes on from; nil: any.
 func (x *crossPartition) since() *int64 {
 	if x == nil {
@@ -303,6 +315,7 @@ type crossBuckets struct {
 	target    int64
 	assigners int32
 	counts    [][]int64 // by partition and bucket; -1: the bucket isn't there
+	n         int64     // buckets that are there
 }
 
 func newCrossBuckets(o table.Options, shards int) crossBuckets {
@@ -321,7 +334,10 @@ func newCrossBuckets(o table.Options, shards int) crossBuckets {
 // bootstrap counts a key that is there.
 func (c *crossBuckets) bootstrap(at hashindex.Place) {
 	n := c.grow(at.Partition, at.Bucket)
-	*n = max(*n, 0) + 1
+	if *n < 0 {
+		*n, c.n = 0, c.n+1
+	}
+	*n++
 }
 
 func (c *crossBuckets) grow(partition, bucket int32) *int64 {
@@ -362,6 +378,7 @@ func (c *crossBuckets) assign(partition, hash int32) (int32, error) {
 		return 0, fmt.Errorf("%w: %w: raise dynamic-bucket.target-row-num above %d", table.ErrOption, errTooManyBuckets, c.target)
 	}
 	*c.grow(partition, free) = 1
+	c.n++
 	return free, nil
 }
 

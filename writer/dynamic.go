@@ -41,6 +41,8 @@ type dynamic struct {
 	keys atomic.Int64 // in the indexes that are loaded
 	held atomic.Int64 // partitions of them
 
+	buckets atomic.Int64 // of them
+
 	mu    sync.Mutex
 	names map[string]map[int32]string // guarded by mu; HASH files of the loaded partitions, as the commits so far leave them
 }
@@ -52,6 +54,7 @@ type keyed struct {
 	used   int64            // number of the epoch that had rows of it last
 	sealed int64            // number of the barrier that wrote keys of it last
 	keys   int64            // counted in dynamic.keys: those at that barrier
+	count  int64            // the same of buckets
 	names  map[int32]string // of the files that it was read from, for dynamic.names
 }
 
@@ -197,6 +200,9 @@ func (d *dynamic) count(k *keyed) {
 	n := k.index.Keys()
 	d.keys.Add(n - k.keys)
 	k.keys = n
+	n = k.index.Count()
+	d.buckets.Add(n - k.count)
+	k.count = n
 }
 
 // seal returns jobs that write the HASH files of buckets with new keys.
@@ -236,6 +242,7 @@ func (d *dynamic) release(name string, k *keyed) {
 	k.index.Release()
 	k.part.keyed = nil
 	d.keys.Add(-k.keys)
+	d.buckets.Add(-k.count)
 	d.held.Add(-1)
 	delete(d.parts, name)
 	d.mu.Lock()

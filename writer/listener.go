@@ -64,12 +64,14 @@ type SpillInfo struct {
 type CommitInfo struct {
 	ID       int64
 	Messages int
-	Files    int
-	Snapshot *table.Snapshot // nil at the start, on failure, and when there was nothing to commit
-	Flush    time.Duration   // from the call of Checkpoint until all files were written
-	Waited   time.Duration   // then, for compactions that options want to be in the commit
-	Duration time.Duration   // of the commit
-	Err      error
+	Files    int // data and changelog files
+	// Partitions and Buckets are those that these files are in.
+	Partitions, Buckets int
+	Snapshot            *table.Snapshot // nil at the start, on failure, and when there was nothing to commit
+	Flush               time.Duration   // from the call of Checkpoint until all files were written
+	Waited              time.Duration   // then, for compactions that options want to be in the commit
+	Duration            time.Duration   // of the commit
+	Err                 error
 
 	Compactions int // buckets whose compactions are in the commit
 }
@@ -130,8 +132,9 @@ type Stats struct {
 	Buckets      int64         // buckets in memory
 	LastCommit   time.Time     // zero before the first
 
-	// Of dynamic buckets: partitions whose keys are at hand, these keys, and the memory they take on the heap and in mapped files.
-	IndexPartitions, IndexKeys, IndexHeap, IndexMapped int64
+	// Of dynamic buckets: partitions whose keys are at hand, their buckets, these keys, and the memory they take on the heap and in
+	// mapped files. Where keys may move between partitions, all are at hand.
+	IndexPartitions, IndexBuckets, IndexKeys, IndexHeap, IndexMapped int64
 
 	Compactions         int64 // done inside the writer
 	CompactionsRunning  int64
@@ -176,7 +179,11 @@ func (w *Writer) Stats() Stats {
 		w.inline.stats.publish(&s)
 	}
 	if d := w.dynamic; d != nil {
-		s.IndexPartitions, s.IndexKeys, s.IndexHeap, s.IndexMapped = d.held.Load(), d.keys.Load(), d.store.Heap(), d.store.Mapped()
+		s.IndexPartitions, s.IndexBuckets, s.IndexKeys, s.IndexHeap, s.IndexMapped = d.held.Load(), d.buckets.Load(), d.keys.Load(), d.store.Heap(), d.store.Mapped()
+	}
+	if x := w.cross; x != nil {
+		s.IndexPartitions, s.IndexBuckets, s.IndexKeys = x.counted.partitions.Load(), x.counted.buckets.Load(), x.counted.keys.Load()
+		s.IndexHeap, s.IndexMapped = x.store.Heap(), x.store.Mapped()
 	}
 	if n := c.lastCommit.Load(); n != 0 {
 		s.LastCommit = time.Unix(0, n)

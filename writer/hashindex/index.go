@@ -218,6 +218,14 @@ func (p *Partition) add(id int32) *bucket {
 // Keys returns the number of different hashes.
 func (p *Partition) Keys() int64 { return int64(p.table.n) }
 
+// Count returns the number of buckets.
+func (p *Partition) Count() (n int64) {
+	for i := range p.groups {
+		n += int64(len(p.groups[i].all))
+	}
+	return n
+}
+
 // Buckets returns the hashes of each bucket, 0 for one that isn't there.
 func (p *Partition) Buckets() []int64 {
 	out := make([]int64, len(p.buckets))
