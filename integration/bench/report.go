@@ -46,6 +46,12 @@ var (
 	krows   = column{"1000 rows/CPU s", "%.0f", func(r *result) float64 { return r.RowsPerCPU / 1e3 }}
 	rate    = column{"MB/CPU s", "%.1f", func(r *result) float64 { return r.MBPerCPU }}
 
+	floorOf = column{"to bare zstd and write", "%.1fx", func(r *result) float64 {
+		if f := r.Floor.Zstd + r.Floor.Write; f > 0 {
+			return (r.CPU - r.GenCPU) / f
+		}
+		return 0
+	}}
 	buffered  = column{"MB buffered", "%.0f", func(r *result) float64 { return r.Buffered }}
 	commitP50 = column{"commit s, median", "%.2f", func(r *result) float64 { return r.CommitP50 }}
 	commitP99 = column{"99 %", "%.2f", func(r *result) float64 { return r.CommitP99 }}
@@ -55,7 +61,7 @@ var (
 	stalled   = column{"stalled s", "%.2f", func(r *result) float64 { return r.StallTime }}
 
 	tickColumns    = []column{buffered, commitP50, commitP99, commitMax, writeMax, stalls, stalled, perRow, rss}
-	writerColumns  = []column{perRow, cpu, inner, process, wall, rss, written, files}
+	writerColumns  = []column{perRow, cpu, inner, process, wall, rss, written, files, floorOf}
 	compactColumns = []column{perRow, krows, rate, cpu, process, wall, rss, written, files}
 )
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/paimon-go/paimon-go/integration/bench/floor"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -39,14 +40,15 @@ type result struct {
 	Round int      `json:"round"`
 	Work  workload `json:"workload"`
 	figures
-	GenCPU     float64 `json:"generator_cpu_s,omitempty"`
-	InRows     int64   `json:"input_rows,omitempty"` // of a compaction
-	InBytes    int64   `json:"input_bytes,omitempty"`
-	Warm       bool    `json:"warm,omitempty"`
-	RowsPerCPU float64 `json:"rows_per_cpu_s"` // without the generator; those of the input of a compaction
-	MBPerCPU   float64 `json:"mb_per_cpu_s,omitempty"`
-	Load       string  `json:"load"` // of the machine, before the run
-	Revision   string  `json:"revision,omitempty"`
+	GenCPU     float64    `json:"generator_cpu_s,omitempty"`
+	InRows     int64      `json:"input_rows,omitempty"` // of a compaction
+	InBytes    int64      `json:"input_bytes,omitempty"`
+	Warm       bool       `json:"warm,omitempty"`
+	RowsPerCPU float64    `json:"rows_per_cpu_s"` // without the generator; those of the input of a compaction
+	MBPerCPU   float64    `json:"mb_per_cpu_s,omitempty"`
+	Floor      floor.Cost `json:"floor,omitzero"` // of a writer's files, measured beside
+	Load       string     `json:"load"`           // of the machine, before the run
+	Revision   string     `json:"revision,omitempty"`
 }
 
 const (
@@ -93,6 +95,15 @@ func (r *runner) run(ctx context.Context, w workload, side string, round int, wa
 	res.RowsPerCPU = float64(rows) / max(res.CPU-res.GenCPU, 1e-3)
 	if res.Files, res.Bytes, err = dataFiles(warehouse, known); err != nil {
 		return res, fmt.Errorf("looking at the files of %s: %w", side, err)
+	}
+	if w.Kind == kindWriter && side == sideOurs {
+		names, err := floor.Files(warehouse, nil)
+		if err == nil {
+			res.Floor, err = floor.Of(names, r.scratch)
+		}
+		if err != nil {
+			return res, fmt.Errorf("measuring the floor of %s: %w", w.name(), err)
+		}
 	}
 	if w.Kind == kindTick { // how many rows there were hangs on memory
 		w.Rows = rows

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +38,10 @@ type choice struct {
 	compact                                   bool
 	tick                                      time.Duration
 	rounds                                    int
-	json                                      string
+	json, extra                               string
+	again, report, floors                     bool
+	limit                                     time.Duration
+	store                                     *store
 }
 
 func run(ctx context.Context, args []string) error {
@@ -58,7 +60,11 @@ func run(ctx context.Context, args []string) error {
 	f.BoolVar(&c.compact, "compact", false, "with the dedicated compaction beside it, each side's own")
 	f.DurationVar(&c.tick, "tick", time.Second, "interval of commits, and of checkpoints")
 	f.IntVar(&c.rounds, "rounds", 1, "rounds of all")
-	f.StringVar(&c.json, "json", "", "file for the figures of every run, one JSON object a line, appended")
+	f.StringVar(&c.json, "json", "", "file for the figures of every run, one JSON object a line; runs that it has are not made again, and reported with the others")
+	f.BoolVar(&c.again, "again", false, "make runs again that the file has")
+	f.BoolVar(&c.report, "report", false, "run nothing, report what the file has of these settings")
+	f.BoolVar(&c.floors, "floors", true, "after a catch-up of ours without compaction: what the log's headers, bare zstd and bare writing take")
+	f.DurationVar(&c.limit, "total", 25*time.Minute, "begin no run that would end after this time; 0: no limit")
 	f.IntVar(&r.Rows, "rows", 60_000, "rows that the table has at the beginning")
 	f.IntVar(&r.Events, "events", 300_000, "changes of the catch-up phase")
 	f.IntVar(&r.Rate, "rate", 1000, "changes a second of the paced phase")
@@ -83,10 +89,18 @@ func run(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	c.extra = strings.Join(slices.Concat(conf, mysqlConf, fcnf), " ")
+	var err error
+	if c.store, err = openStore(c.json); err != nil {
+		return err
+	}
+	if c.report {
+		report(os.Stdout, c.store.of(c.settings()))
+		return nil
+	}
 	if r.addr == "" {
 		return errors.New("-mysql or PAIMON_GO_BENCH_MYSQL_ADDR must name a MySQL server")
 	}
-	var err error
 	if r.scratch, err = scratchDir(root); err != nil {
 		return err
 	}
@@ -115,7 +129,7 @@ func (c *choice) settings() (out []setting) {
 			for producer := range strings.SplitSeq(c.producers, ",") {
 				for merged := range strings.SplitSeq(c.merged, ",") {
 					for side := range strings.SplitSeq(c.sides, ",") {
-						out = append(out, setting{phase, side, format, producer, merged == "true", c.compact, c.tick})
+						out = append(out, setting{phase, side, format, producer, merged == "true", c.compact, c.tick, c.extra})
 					}
 				}
 			}
@@ -125,41 +139,39 @@ func (c *choice) settings() (out []setting) {
 }
 
 func (c *choice) all(ctx context.Context, r *runner) error {
-	var results []*result
+	var (
+		start   = time.Now()
+		longest time.Duration
+		left    int
+	)
+	r.floors = c.floors
 	for round := range c.rounds {
 		for _, s := range c.settings() {
+			if !c.again && c.store.has(runKey{s, r.plan, round + 1}) {
+				continue
+			}
+			begin := time.Now()
+			if c.limit > 0 && begin.Add(longest).After(start.Add(c.limit)) {
+				left++
+				continue
+			}
 			fmt.Fprintf(os.Stderr, "%s: %s\n", time.Now().Format(time.TimeOnly), &s)
 			err := r.run(ctx, s, round+1, func(res *result) error {
-				results = append(results, res)
 				fmt.Fprintf(os.Stderr, "  %s: %.1f us of CPU a change, %.0f MB, %d commits, load %s\n", res.Phase, res.PerEvent, res.Peak, res.Commits, res.Load)
 				if s.Phase == "paced" && res.Made > 1.05*r.Length.Seconds() {
 					fmt.Fprintf(os.Stderr, "  MySQL took %.0f s for what should be done in %s: the machine is too busy for the rate\n", res.Made, r.Length)
 				}
-				return appendJSON(c.json, res)
+				return c.store.add(res)
 			})
 			if err != nil {
 				return fmt.Errorf("%s: %w (logs in %s)", &s, err, r.scratch)
 			}
+			longest = max(longest, time.Since(begin))
 		}
 	}
-	report(os.Stdout, results)
+	report(os.Stdout, c.store.of(c.settings()))
+	if left > 0 {
+		fmt.Printf("\n%d runs are left after %s; the same command goes on with them\n", left, c.limit)
+	}
 	return os.RemoveAll(r.scratch)
-}
-
-func appendJSON(path string, res *result) error {
-	if path == "" {
-		return nil
-	}
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err != nil {
-		return fmt.Errorf("writing figures: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("writing figures: %w", err)
-	}
-	if err := errors.Join(json.NewEncoder(f).Encode(res), f.Close()); err != nil {
-		return fmt.Errorf("writing figures: %w", err)
-	}
-	return nil
 }

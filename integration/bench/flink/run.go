@@ -8,21 +8,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paimon-go/paimon-go/integration/bench/floor"
 	"github.com/paimon-go/paimon-go/table"
 )
 
 // plan is what all runs have in common.
 type plan struct {
-	Rows    int           `json:"rows"`
-	Events  int           `json:"events"`
-	Rate    int           `json:"rate"`
-	Length  time.Duration `json:"length"`
-	Days    int           `json:"days"`
-	Seed    uint64        `json:"seed"`
-	storage string        // root of warehouses
-	http    string        // of the name node
-	limit   time.Duration // of whatever is waited for
+	Rows   int           `json:"rows"`
+	Events int           `json:"events"`
+	Rate   int           `json:"rate"`
+	Length time.Duration `json:"length"`
+	Days   int           `json:"days"`
+	Seed   uint64        `json:"seed"`
 }
+
+// initialRead is the first phase of a catch-up's run.
+const initialRead = "initial read"
 
 // result is a phase of a run.
 type result struct {
@@ -45,13 +46,22 @@ type result struct {
 	written
 	latency
 	rpcs
+	Floor floor.Cost    `json:"floor,omitzero"`
+	Log   floor.LogCost `json:"floor_log,omitzero"`
 }
+
+// floor is the processor time that the phase can't do without, 0 if it wasn't measured.
+func (r *result) floor() float64 { return r.Log.CPU + r.Floor.Zstd + r.Floor.Write }
 
 // runner runs one setting after the other.
 type runner struct {
 	plan
 	tools
-	src *source
+	src     *source
+	storage string        // root of warehouses
+	http    string        // of the name node
+	limit   time.Duration // of whatever is waited for
+	floors  bool
 }
 
 // job is the processes of a side on a warehouse.
@@ -243,7 +253,7 @@ func (r *runner) catchUp(ctx context.Context, s *setting, warehouse string, res 
 		return err
 	}
 	first := res
-	first.Phase, first.Events = "initial read", r.Rows
+	first.Phase, first.Events = initialRead, r.Rows
 	if err := r.measured(ctx, j, &first, time.Time{}); err != nil {
 		return err
 	}
@@ -258,6 +268,10 @@ func (r *runner) catchUp(ctx context.Context, s *setting, warehouse string, res 
 	if err == nil {
 		err = r.src.mark(endDay)
 	}
+	if err != nil {
+		return err
+	}
+	before, err := r.filesBefore(&res, warehouse)
 	if err != nil {
 		return err
 	}
@@ -279,7 +293,43 @@ func (r *runner) catchUp(ctx context.Context, s *setting, warehouse string, res 
 	if err := same(ctx, r.src.conn, j.t); err != nil {
 		return err
 	}
+	if before != nil {
+		if err := r.floor(&res, warehouse, before, at); err != nil {
+			return err
+		}
+	}
 	return done(&res)
+}
+
+// filesBefore are the files of the initial read, if the floor is to be measured.
+func (r *runner) filesBefore(res *result, warehouse string) (map[string]bool, error) {
+	if !r.floors || res.Side != ours || res.Compact || strings.Contains(warehouse, ":") {
+		return nil, nil
+	}
+	names, err := floor.Files(warehouse, nil)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the files: %w", err)
+	}
+	known := map[string]bool{}
+	for _, n := range names {
+		known[n] = true
+	}
+	return known, nil
+}
+
+// floor measures what the catch-up could not do without: the log, and the files that it made.
+func (r *runner) floor(res *result, warehouse string, before map[string]bool, at from) error {
+	names, err := floor.Files(warehouse, before)
+	if err == nil {
+		res.Floor, err = floor.Of(names, r.scratch)
+	}
+	if err == nil {
+		res.Log, err = floor.Log(r.addr, r.user, r.secret, at.file, uint32(at.pos))
+	}
+	if err != nil {
+		return fmt.Errorf("measuring the floor: %w", err)
+	}
+	return nil
 }
 
 // measured takes the figures of a phase that began with its process. Processor time counts from the first record on, where the

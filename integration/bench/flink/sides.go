@@ -24,6 +24,7 @@ type setting struct {
 	Merged   bool          `json:"merged"`
 	Compact  bool          `json:"compaction_beside"`
 	Tick     time.Duration `json:"tick"`
+	Extra    string        `json:"extra,omitempty"` // further options of tables, sources and Flink
 }
 
 func (s *setting) String() string {
@@ -33,6 +34,9 @@ func (s *setting) String() string {
 	}
 	if s.Compact {
 		words = append(words, "compaction beside")
+	}
+	if s.Extra != "" {
+		words = append(words, s.Extra)
 	}
 	return strings.Join(words, ", ")
 }
