@@ -344,16 +344,26 @@ func writeTick(t *testing.T, w *Writer, tbl *table.Table, id int64) {
 	require.NoError(t, w.Wait(t.Context()))
 }
 
-func level0(t require.TestingT, tbl *table.Table) (n int) {
-	s, err := tbl.Latest(context.Background())
+func level0(t require.TestingT, tbl *table.Table) int {
+	n, err := level0Files(context.Background(), tbl)
 	require.NoError(t, err)
-	for e, err := range tbl.Scan(context.Background(), s, table.Filter{}) {
-		require.NoError(t, err)
+	return n
+}
+
+func level0Files(ctx context.Context, tbl *table.Table) (n int, err error) {
+	s, err := tbl.Latest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for e, err := range tbl.Scan(ctx, s, table.Filter{}) {
+		if err != nil {
+			return 0, err
+		}
 		if e.File.Level == 0 {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
 func TestCommitsGoOnWhileACompactionTakesLong(t *testing.T) {

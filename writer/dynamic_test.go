@@ -52,6 +52,9 @@ func requireIndexed(t require.TestingT, tbl *table.Table) {
 	index := map[string]map[int32]int32{} // by partition, by hash
 	for e, err := range tbl.IndexEntries(ctx, s, table.Filter{}) {
 		require.NoError(t, err)
+		if e.File.Type != table.IndexHash {
+			continue
+		}
 		hashes := index[string(e.Partition)]
 		if hashes == nil {
 			hashes = map[int32]int32{}
@@ -77,7 +80,7 @@ func requireIndexed(t require.TestingT, tbl *table.Table) {
 			continue
 		}
 		seen[p] = true
-		for b, err := range lsm.Scan(ctx, tbl, s, lsm.ScanOptions{Partition: e.Partition, Bucket: &e.Bucket}) {
+		for b, err := range lsm.Scan(ctx, tbl, s, lsm.ScanOptions{Partition: e.Partition, Bucket: &e.Bucket, AllLevels: true}) {
 			require.NoError(t, err)
 			for _, h := range row.AppendHashes(nil, columns(nil, b, tbl.Schema().KeyIndexes()), 0, b.N) {
 				got, ok := index[p.partition][h]
