@@ -137,7 +137,7 @@ func (l *tableLoop) explain(b *bucket, perHour float64, now time.Time) BucketFil
 
 // describe says what files a bucket has.
 func (l *tableLoop) describe(b *bucket, perHour float64) BucketFiles {
-	runs, _ := b.runs()
+	runs, _ := lsm.CountRuns(b.files)
 	x := BucketFiles{
 		Table: l.name, Partition: b.part.path, Bucket: b.id, Bytes: b.size(), Runs: runs,
 		AppendedPerHour: perHour, Predicted: len(b.files) + int(perHour),

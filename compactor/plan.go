@@ -177,7 +177,7 @@ func (l *tableLoop) pickInto(b *bucket, full bool, now time.Time) {
 		return
 	}
 	levels = levels.WithVectors(namesOf(l.st.vectors[b.key()].Vectors))
-	if id := b.newestSchema(); id > l.schema.ID {
+	if id := lsm.NewestSchema(b.files); id > l.schema.ID {
 		l.broken(b, fmt.Errorf("%w: a file has schema %d, the newest is %d", table.ErrCorrupt, id, l.schema.ID), was)
 		return
 	}
@@ -268,7 +268,7 @@ func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
 		if b.broken != "" {
 			broken++
 		}
-		runs, level0 := b.runs()
+		runs, level0 := lsm.CountRuns(b.files)
 		maxRuns, maxLevel0 = max(maxRuns, runs), max(maxLevel0, level0)
 	}
 	if l.mover.broken != "" {

@@ -287,7 +287,7 @@ func (l *tableLoop) settleCommitted(listed bool) {
 func (l *tableLoop) settleOne(f *finished) {
 	l.settle(f, true)
 	if b := l.st.buckets[f.c.key]; b != nil && f.info.Full {
-		_, b.appended = b.runs()
+		_, b.appended = lsm.CountRuns(b.files)
 		b.full = true
 	}
 }

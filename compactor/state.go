@@ -229,32 +229,9 @@ func (st *tableState) prune() {
 	}
 }
 
-// runs counts the sorted runs and the files of level 0.
-func (b *bucket) runs() (runs, level0 int) {
-	var levels uint64
-	for i := range b.files {
-		if l := b.files[i].Level; l == 0 {
-			level0++
-		} else if bit := uint64(1) << min(l, 63); levels&bit == 0 {
-			levels |= bit
-			runs++
-		}
-	}
-	return runs + level0, level0
-}
-
 func (b *bucket) size() (n int64) {
 	for i := range b.files {
 		n += b.files[i].Size
 	}
 	return n
-}
-
-// newestSchema is the greatest schema id of the files.
-func (b *bucket) newestSchema() int64 {
-	id := int64(-1)
-	for i := range b.files {
-		id = max(id, b.files[i].SchemaID)
-	}
-	return id
 }

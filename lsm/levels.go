@@ -94,6 +94,29 @@ func compareLevels(a, b table.DataFile) int {
 		cmp.Compare(a.CreationMillis, b.CreationMillis), cmp.Compare(a.Name, b.Name))
 }
 
+// CountRuns counts the sorted runs that a bucket's files make, in any order, and the files of level 0, each of which is one.
+func CountRuns(files []table.DataFile) (runs, level0 int) {
+	var levels uint64
+	for i := range files {
+		if l := files[i].Level; l == 0 {
+			level0++
+		} else if bit := uint64(1) << min(l, 63); levels&bit == 0 {
+			levels |= bit
+			runs++
+		}
+	}
+	return runs + level0, level0
+}
+
+// NewestSchema is the greatest schema id of files, -1 for none.
+func NewestSchema(files []table.DataFile) int64 {
+	id := int64(-1)
+	for i := range files {
+		id = max(id, files[i].SchemaID)
+	}
+	return id
+}
+
 func keyTypes(s *table.Schema) []*row.Type {
 	idx := s.KeyIndexes()
 	types := make([]*row.Type, len(idx))

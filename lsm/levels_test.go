@@ -91,3 +91,17 @@ func TestLevelsRefuseFilesThatCannotBe(t *testing.T) {
 	_, err := NewLevels(nil, intSchema(t), table.Options{"num-levels": "1"})
 	require.ErrorIs(t, err, table.ErrOption)
 }
+
+func TestRunsAreCountedWithoutLookingAtKeys(t *testing.T) {
+	var files []table.DataFile
+	runs, level0 := CountRuns(files)
+	require.Zero(t, runs+level0)
+	require.EqualValues(t, -1, NewestSchema(files))
+	for i, level := range []int{5, 0, 3, 5, 0, 100, 0} {
+		files = append(files, table.DataFile{Level: level, SchemaID: int64(7 - i)})
+	}
+	runs, level0 = CountRuns(files)
+	require.Equal(t, 6, runs)
+	require.Equal(t, 3, level0)
+	require.EqualValues(t, 7, NewestSchema(files))
+}

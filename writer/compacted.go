@@ -217,20 +217,6 @@ func (b *compacted) lost(commit int64) (obsolete table.CompactIncrement) {
 	return obsolete
 }
 
-// runs counts sorted runs and the files of level 0.
-func (b *compacted) runs() (runs, level0 int) {
-	var levels uint64
-	for i := range b.files {
-		if l := b.files[i].Level; l == 0 {
-			level0++
-		} else if bit := uint64(1) << min(l, 63); levels&bit == 0 {
-			levels |= bit
-			runs++
-		}
-	}
-	return runs + level0, level0
-}
-
 // idle tells that nothing is left to be done with the bucket, and for a while nobody wrote to it.
 func (b *compacted) idle(commit int64) bool {
 	return b.known && !b.running && !b.queued && !b.fresh && len(b.flushed)+len(b.outcomes) == 0 && b.failed == 0 && commit-b.seq > idleCommits
@@ -241,15 +227,6 @@ const idleCommits = 16
 
 // settled tells whether compaction has dealt with the flush of a commit, well or not.
 func (b *compacted) settled(commit int64) bool { return b.done >= commit && !b.full }
-
-// newestSchema is the greatest schema id of the files.
-func newestSchema(files []table.DataFile) int64 {
-	id := int64(-1)
-	for i := range files {
-		id = max(id, files[i].SchemaID)
-	}
-	return id
-}
 
 // tools are what compacts files up to a schema version.
 type tools struct {

@@ -304,13 +304,13 @@ func (c *compactions) crowded(b *compacted) bool {
 	if !b.known || b.failed > 0 || b.broken || b.settled(b.seq) && !b.running {
 		return false
 	}
-	runs, _ := b.runs()
+	runs, _ := lsm.CountRuns(b.files)
 	return runs-1 > c.stop
 }
 
 func (c *compactions) waitForRoom(b *compacted) {
 	start := time.Now()
-	runs, _ := b.runs()
+	runs, _ := lsm.CountRuns(b.files)
 	if f := c.tell.CompactionWait; f != nil {
 		f(CompactionWaitInfo{Partition: []byte(b.key.partition), Bucket: b.key.bucket, Runs: runs, StopTrigger: c.stop})
 	}

@@ -246,7 +246,7 @@ func (c *compactions) look() (again time.Time) {
 func (c *compactions) pick(b *compacted, now time.Time) {
 	t := c.tools.Load()
 	levels, err := lsm.NewLevels(b.files, t.schema, c.table.Options())
-	if err == nil && newestSchema(b.files) > t.schema.ID {
+	if err == nil && lsm.NewestSchema(b.files) > t.schema.ID {
 		err = fmt.Errorf("%w: a file has a schema that is newer than %d", table.ErrSchema, t.schema.ID)
 	}
 	if err != nil {
@@ -290,7 +290,7 @@ func (c *compactions) measure() {
 	defer c.mu.Unlock()
 	var runs, level0 int
 	for _, b := range c.buckets {
-		r, l := b.runs()
+		r, l := lsm.CountRuns(b.files)
 		runs, level0 = max(runs, r), max(level0, l)
 	}
 	c.stats.maxRuns.Store(int64(runs))
