@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paimon-go/paimon-go/cmd/internal/buckets"
 	"github.com/paimon-go/paimon-go/cmd/internal/cli"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -53,7 +54,11 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
+	var sizes buckets.Sizes
 	var lines []*bucketLine
+	for i := range entries {
+		sizes.Add(&entries[i])
+	}
 	g := cli.NewGrid(env.out, "partition", "bucket", "sorted runs", "files", "rows", "deletes", "size", "files by level")
 	for len(entries) > 0 {
 		n := slices.IndexFunc(entries, func(e table.Entry) bool {
@@ -82,8 +87,11 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 	if err := g.End(); err != nil || len(lines) == 0 {
 		return err
 	}
-	o := t.Options()
-	all := summarize(lines, o.Int(table.KeyBucket), o.Int64(table.KeyDynamicBucketTargetRowNum))
+	advice, err := sizes.Advise(t, buckets.Tick{})
+	if err != nil {
+		return err
+	}
+	all := summarize(&advice, lines)
 	if a.JSON {
 		return cli.PrintJSON(env.out, map[string]any{"summary": all})
 	}
@@ -94,6 +102,30 @@ func (a *bucketsArgs) Run(ctx context.Context, env *environment) error {
 		fmt.Fprintln(env.out, line)
 	}
 	return nil
+}
+
+// bucketSummary is what the buckets of a table say together.
+type bucketSummary struct {
+	Partitions       int      `json:"partitions"`
+	Buckets          int      `json:"buckets"`
+	LargestPartition string   `json:"largestPartition"`
+	LargestBytes     int64    `json:"largestPartitionBytes"`
+	BucketRows       int64    `json:"rowsPerBucket"` // of it
+	BucketBytes      int64    `json:"bytesPerBucket"`
+	FilesPerCommit   int      `json:"filesPerPartitionAndCommit"` // at most, of each partition that changes
+	IndexedKeys      int64    `json:"indexedKeys"`
+	DeletedRows      int64    `json:"deletedRows"`
+	Advice           []string `json:"advice"`
+}
+
+func summarize(a *buckets.Advice, lines []*bucketLine) bucketSummary {
+	s := bucketSummary{Partitions: a.Partitions, Buckets: a.Buckets, LargestPartition: a.Largest, LargestBytes: a.LargestBytes,
+		BucketRows: a.RowsEach, BucketBytes: a.Each, FilesPerCommit: a.FilesPerPartition, Advice: append([]string{}, a.Says...)}
+	for _, l := range lines {
+		s.IndexedKeys += l.IndexedKeys
+		s.DeletedRows += l.DeletedRows
+	}
+	return s
 }
 
 type bucketID struct {
