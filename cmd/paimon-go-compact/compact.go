@@ -36,6 +36,9 @@ func (a *compactArgs) Run(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
+	if chosen != nil && t.Options().Int(table.KeyBucket) == table.PostponeBucket {
+		return fmt.Errorf("--partition and --where can't go with bucket=-2, whose partitions are compacted together (%s): %w", w.only, cli.ErrUsage)
+	}
 	if chosen != nil {
 		cfg.PartitionFilter = func(_ string, values map[string]string) bool { return chosen.MatchTexts(values) }
 	}

@@ -243,6 +243,28 @@ func TestTablesThatAreNotCompactedAreLeftAlone(t *testing.T) {
 	require.Equal(t, 2, files["dt=2024-01-01 level 5"])
 }
 
+// TestPostponedRowsAreCompactedByOneCommand: the command gives rows their buckets and compacts these; chosen partitions are refused.
+func TestPostponedRowsAreCompactedByOneCommand(t *testing.T) {
+	w := t.TempDir()
+	tab := fill(t, w, "d", "t", 3, table.Options{"bucket": "-2", "postpone.default-bucket-num": "2"})
+	before, _ := state(t, tab)
+	require.Empty(t, before)
+	compact := func(args ...string) []string { return append(append([]string{"compact"}, place(w, "d", "t")...), args...) }
+	for _, args := range [][]string{{"--partition", "dt=2024-01-01"}, {"--where", "dt = '2024-01-01'"}} {
+		_, errs := call(t, 2, compact(append(args, "--once")...)...)
+		require.Contains(t, errs, "--partition and --where")
+		require.Contains(t, errs, "bucket=-2")
+		require.Contains(t, errs, "d.t")
+	}
+	out, _ := call(t, 0, compact("--dry_run")...)
+	require.Contains(t, out, "rows without a bucket")
+	call(t, 0, compact("--explain")...)
+	call(t, 0, compact("--once")...)
+	rows, files := state(t, tab)
+	require.NotEmpty(t, rows)
+	require.Equal(t, map[string]int{"dt=2024-01-01 level 5": 2, "dt=2024-01-02 level 5": 2}, files)
+}
+
 func TestArguments(t *testing.T) {
 	w := t.TempDir()
 	fill(t, w, "d", "t", 1, nil)
