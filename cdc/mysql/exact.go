@@ -77,6 +77,7 @@ func (r *snapshotReader) openViews(ctx context.Context, n int) (*views, error) {
 		case try == viewTries:
 			return nil, fmt.Errorf("opening a view of %s.%s: %w: %w", r.table.Database, r.table.Name, err, cdc.ErrSource)
 		}
+		r.src.log.Warn("opening a view of the table; trying again", "error", err.Error())
 		if err := backoff.Sleep(ctx, retryDelay(try)); err != nil {
 			return nil, err
 		}
@@ -160,7 +161,7 @@ func startViews(conns []*client.Conn, srv *server) (low, high *Position, err err
 				low = high
 			}
 		}
-		return low, high, nil
+		return low, high, low.nameGTID(conns[0])
 	}
 	end, err := logEnd(conns[0], srv)
 	if err != nil {

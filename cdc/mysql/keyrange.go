@@ -169,6 +169,9 @@ func bytesMidpoint(lo, hi KeyValue) (KeyValue, bool) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
+	for n > 0 && n < len(a) && a[n]&0xC0 == 0x80 { // no part of a character, which the server refuses
+		n--
+	}
 	at := func(s []byte, i int) int {
 		if i < len(s) {
 			return int(s[i])

@@ -35,6 +35,28 @@ func TestKeyValuesAreLiterals(t *testing.T) {
 	}
 }
 
+func TestMidpointsAreText(t *testing.T) {
+	cols := columns(t, "s varchar(9)", "i int")
+	cols[0].Charset = "utf8mb4"
+	for _, c := range []struct {
+		col     int
+		lo, hi  string
+		want    KeyValue
+		between bool
+	}{
+		{0, "_utf8mb4 0x6B31", "_utf8mb4 0x6B39", "_utf8mb4 0x6B3520", true},
+		{0, "_utf8mb4 0x4BC3A931", "_utf8mb4 0x4BC38939", "_utf8mb4 0x4B7E7E", true}, // not 4BC3
+		{0, "_utf8mb4 0x4BC3A931", "_utf8mb4 0x4BC3A9", "_utf8mb4 0x4BC3A9287E", true},
+		{0, "_utf8mb4 0xE4B8AD", "_utf8mb4 0xE4B88B", "_utf8mb4 0x7E7E", true},
+		{1, "-4", "8", "2", true},
+		{1, "7", "7", "7", false},
+	} {
+		v, ok := midpoint(&cols[c.col], KeyValue(c.lo), KeyValue(c.hi))
+		require.Equal(t, c.between, ok)
+		require.Equal(t, c.want, v)
+	}
+}
+
 func TestRangesAreConditions(t *testing.T) {
 	require.Empty(t, Range{}.where([]string{"a"}))
 	require.Equal(t, "`a` > 1 AND `a` <= 5", Range{After: []KeyValue{"1"}, To: []KeyValue{"5"}}.where([]string{"a"}))

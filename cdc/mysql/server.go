@@ -214,6 +214,9 @@ func snapshotStart(c *client.Conn, s *server) (*Position, error) {
 		return nil, fmt.Errorf("%s: %w: %w", repeatable, err, cdc.ErrSource)
 	}
 	p, err := openView(c, s)
+	if err == nil {
+		err = p.nameGTID(c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,8 +231,8 @@ func snapshotStart(c *client.Conn, s *server) (*Position, error) {
 // openView begins a transaction of isolation REPEATABLE READ on a MariaDB server, and returns the place of the log up to which
 // it sees all, and nothing after.
 func openView(c *client.Conn, s *server) (*Position, error) {
-	ask := func(q string, args ...any) (*gomysql.Result, error) {
-		r, err := c.Execute(q, args...)
+	ask := func(q string) (*gomysql.Result, error) {
+		r, err := c.Execute(q)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
 		}
@@ -256,11 +259,18 @@ func openView(c *client.Conn, s *server) (*Position, error) {
 	if p.File == "" || p.Pos == 0 {
 		return nil, fmt.Errorf("%s does not tell where its log is (SHOW STATUS LIKE 'binlog_snapshot_%%'): %w", s.addr, cdc.ErrSource)
 	}
-	if r, err = ask("SELECT BINLOG_GTID_POS(?, ?)", p.File, p.Pos); err != nil {
-		return nil, err
+	return p, nil
+}
+
+// nameGTID asks a MariaDB server for the transactions before a place of its log.
+func (p *Position) nameGTID(c *client.Conn) error {
+	const q = "SELECT BINLOG_GTID_POS(?, ?)"
+	r, err := c.Execute(q, p.File, p.Pos)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", q, err, cdc.ErrSource)
 	}
 	p.GTID, _ = r.GetString(0, 0)
-	return p, nil
+	return nil
 }
 
 // serverZone resolves the zone in which TIMESTAMP values are shown.

@@ -258,7 +258,8 @@ func (r *snapshotReader) readPage(ctx context.Context, c *client.Conn, d *Decode
 		}
 	}
 	r.src.count(d, &seen)
-	if done := !r.walk || rows < r.cfg.ChunkRows; done || b.N > 0 {
+	// A page whose rows were all left out moves the range along as well.
+	if done := !r.walk || rows < r.cfg.ChunkRows; done || b.N > 0 || rows > 0 && r.views != nil {
 		if err := hand(done); err != nil {
 			return rows, err
 		}
