@@ -48,8 +48,9 @@ func (b *backlog) seen(deepest int, now time.Time) bool {
 	return true
 }
 
-// watchBacklog looks at the table until ctx ends.
-func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
+// watch looks at the table until ctx ends.
+func (j *job) watch(ctx context.Context, t *table.Table, m *metrics) {
+	b := &m.backlog
 	last := int64(0) // our newest snapshot at the last look
 	for pause := time.Duration(0); ; {
 		timer := time.NewTimer(pause)
@@ -71,6 +72,9 @@ func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
 		}
 		last = j.newest.Load()
 		deepest, files, err := deepestLevel0(ctx, t, s)
+		if err == nil && m.buckets.due(time.Now(), m.pipeline.Snapshotting.Load()) {
+			err = j.adviseBuckets(ctx, t, s, &m.buckets)
+		}
 		pause = max(lookEvery, lookShare*time.Since(began))
 		if err != nil {
 			j.notLooked(ctx, err)
@@ -91,7 +95,7 @@ func (j *job) watchBacklog(ctx context.Context, t *table.Table, b *backlog) {
 
 func (j *job) notLooked(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		j.log.Debug("looking at level 0 of the table", "error", err)
+		j.log.Debug("looking at the files of the table", "error", err)
 	}
 }
 

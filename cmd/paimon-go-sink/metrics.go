@@ -39,6 +39,7 @@ type metrics struct {
 	lastWait      atomic.Int64 // of the last warning of a wait for compaction
 	lastFailed    atomic.Int64 // of the last warning of a compaction that failed
 	backlog       backlog
+	buckets       bucketWatch
 }
 
 func newMetrics(j *job) *metrics {
@@ -62,6 +63,7 @@ func (m *metrics) listener() writer.Listener {
 			m.commitSeconds.Observe(c.Duration.Seconds())
 			m.lastCommit.Store(time.Now().UnixMilli())
 			m.commits.Add(1)
+			m.buckets.committed(&c, m.pipeline.Snapshotting.Load())
 			m.worksAgain()
 			if c.Snapshot != nil {
 				m.lastSnapshot.Store(c.Snapshot.ID)
@@ -138,7 +140,7 @@ func (m *metrics) gauges() []cli.Value {
 	if o := m.outage.Load(); o != nil {
 		failing = time.Since(o.since).Seconds()
 	}
-	return []cli.Value{
+	values := []cli.Value{
 		cli.Gauge("paimon_storage_failing_seconds", "How long the storage has failed, 0 while it works.", failing),
 		cli.Counter("paimon_storage_restarts_total", "Restarts from the last commit because the storage failed.", float64(m.restarts.Load())),
 		cli.Counter("paimon_dropped_partition_restarts_total", "Restarts from the last commit because a partition with dynamic buckets expired or was dropped while rows of it came.", float64(m.dropped.Load())),
@@ -178,6 +180,25 @@ func (m *metrics) gauges() []cli.Value {
 		cli.Counter("paimon_inline_compaction_wait_seconds_total", "Time of those waits.", s.CompactionWaitTime.Seconds()),
 		cli.Gauge("paimon_inline_sorted_runs_deepest", "Sorted runs of the worst bucket that was written lately.", float64(s.MaxRuns)),
 		cli.Gauge("paimon_buckets", "Buckets in memory.", float64(s.Buckets)),
+	}
+	return append(values, m.bucketGauges(&s)...)
+}
+
+// bucketGauges are those of the table's buckets.
+func (m *metrics) bucketGauges(s *writer.Stats) []cli.Value {
+	b := &m.buckets
+	return []cli.Value{
+		cli.Gauge("paimon_tick_partitions", "Partitions that the last commit has files of.", float64(b.lastPartitions.Load())),
+		cli.Gauge("paimon_tick_buckets", "Buckets of all these partitions that it has files of.", float64(b.lastBuckets.Load())),
+		cli.Gauge("paimon_tick_files", "Data and changelog files of the last commit.", float64(b.lastFiles.Load())),
+		cli.Gauge("paimon_bucket_advice", "-1: the buckets are too small, 1: too large, 0: neither, or not looked at yet. The log says what to change.", float64(b.verdict.Load())),
+		cli.Gauge("paimon_bucket_rows", "Rows of a bucket of the largest partition at the last look, one an hour.", float64(b.rows.Load())),
+		cli.Gauge("paimon_bucket_bytes", "Bytes of a bucket of the largest partition at the last look. 200 MB to 1 GB is healthy.", float64(b.bytes.Load())),
+		cli.Gauge("paimon_index_partitions", "Partitions with dynamic buckets whose index of keys is loaded.", float64(s.IndexPartitions)),
+		cli.Gauge("paimon_index_buckets", "Buckets of these partitions.", float64(s.IndexBuckets)),
+		cli.Gauge("paimon_index_keys", "Keys in these indexes.", float64(s.IndexKeys)),
+		cli.Gauge("paimon_index_mapped_bytes", "Local files of these indexes that are mapped into memory.", float64(s.IndexMapped)),
+		cli.Gauge("paimon_index_heap_bytes", "Memory of these indexes beside that.", float64(s.IndexHeap)),
 	}
 }
 

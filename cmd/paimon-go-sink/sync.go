@@ -268,7 +268,7 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	metrics.writer.Store(w)
 	metrics.source.Store(j.src)
 	metrics.backlog.trigger = t.Options().Int(table.KeyNumSortedRunCompactionTrigger)
-	defer j.background(ctx, func(ctx context.Context) { j.watchBacklog(ctx, t, &metrics.backlog) })()
+	defer j.background(ctx, func(ctx context.Context) { j.watch(ctx, t, metrics) })()
 	p := cdc.NewPipeline(cdc.Config{Source: j.src, Writer: w, Interval: j.args.CommitInterval, NextID: j.resume.Identifier + 1,
 		Always:     t.Options().Bool(table.KeyCommitForceCreateSnapshot),
 		TargetType: func() *row.Type { return t.Schema().RowType() }, SavePosition: func(ctx context.Context, id int64, position string) error {
