@@ -289,6 +289,7 @@ func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
 		}
 		v.Buckets, v.Files, v.Bytes, v.MaxRuns, v.MaxLevel0 = len(l.st.buckets), files, bytes, maxRuns, maxLevel0
 		v.Broken = broken
+		v.PostponedFiles, v.PostponedBytes = l.postponedNow()
 		v.BacklogJobs, v.BacklogBytes = len(wanted)+len(taken), backlog
 	})
 }

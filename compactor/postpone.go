@@ -52,6 +52,15 @@ func (l *tableLoop) wantsMove() bool {
 	return len(l.st.waiting) > 0 && l.moves() && !l.mover.givenUp
 }
 
+// postponedNow counts the files that have no bucket.
+func (l *tableLoop) postponedNow() (files int, bytes int64) {
+	for _, b := range l.st.waiting {
+		files += len(b.files)
+		bytes += b.size()
+	}
+	return files, bytes
+}
+
 // moveAt is when the next move may begin. A service lets rows gather: each move adds a file to each bucket.
 func (l *tableLoop) moveAt() time.Time {
 	at := l.mover.retryAt

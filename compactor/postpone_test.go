@@ -327,7 +327,8 @@ func TestAServiceMovesRowsByItself(t *testing.T) {
 		w := newWorld(t)
 		w.create("db.a", table.Options{"bucket": "-2", "postpone.default-bucket-num": "2", "changelog-producer": "lookup",
 			"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2", "snapshot.time-retained": "1 s"})
-		stop := running(t, w.service(compactor.Config{Maintainer: newUpkeep, MaintainInterval: time.Second}, w.tables))
+		s := w.service(compactor.Config{Maintainer: newUpkeep, MaintainInterval: time.Second}, w.tables)
+		stop := running(t, s)
 		for i := range int64(20) {
 			w.postpone("db.a", "d1", nil, upserts(fmt.Sprint("v", i), i, 20+i))
 			if i%3 == 0 {
@@ -336,6 +337,7 @@ func TestAServiceMovesRowsByItself(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.Equal(t, w.want["db.a"], contents(t, w.open("db.a")), i)
 		}
+		require.Zero(t, statsOf(t, s, "db.a").PostponedFiles)
 		time.Sleep(30 * time.Minute)
 		stop()
 		w.check(false)

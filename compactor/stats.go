@@ -31,6 +31,8 @@ type TableStats struct {
 	BacklogBytes   int64 // of their inputs
 	MaxRuns        int   // sorted runs of the worst bucket
 	MaxLevel0      int   // level-0 files of the worst bucket
+	PostponedFiles int   // whose rows have no bucket yet; in none of the figures above
+	PostponedBytes int64
 	Running        int
 
 	Done, Failed, Lost      int64 // jobs; lost ones had been done when somebody else's commit came first

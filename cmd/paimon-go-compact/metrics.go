@@ -128,6 +128,8 @@ func tableValues(t *compactor.TableStats, now time.Time) []cli.Value {
 		cli.Gauge("paimon_compact_backlog_jobs", "Compactions that are due, those under way included.", float64(t.BacklogJobs)),
 		cli.Gauge("paimon_compact_sorted_runs", "Sorted runs of the worst bucket.", float64(t.MaxRuns)),
 		cli.Gauge("paimon_compact_level0_files", "Level-0 files of the worst bucket.", float64(t.MaxLevel0)),
+		cli.Gauge("paimon_compact_postponed_files", "Files of a table with bucket=-2 whose rows have no bucket yet.", float64(t.PostponedFiles)),
+		cli.Gauge("paimon_compact_postponed_bytes", "Their bytes.", float64(t.PostponedBytes)),
 		cli.Gauge("paimon_compact_table_jobs_running", "Compactions of the table under way.", float64(t.Running)),
 		cli.Gauge("paimon_compact_live_buckets", "Buckets with files.", float64(t.Buckets)),
 		cli.Gauge("paimon_compact_live_files", "Data files of the newest snapshot.", float64(t.Files)),
