@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,7 @@ func TestPartitionsMayExpireUnderDynamicBuckets(t *testing.T) {
 		r.job.args.CommitInterval = 5 * time.Second
 		r.job.log = slog.New(slog.NewTextHandler(&log, nil))
 		r.job.args.PartitionKeys = "day"
-		dropped := int64(0)
+		var dropped atomic.Int64 // snapshot
 		go func() {
 			time.Sleep(7500 * time.Millisecond) // between two ticks
 			tab, err := table.Open(t.Context(), r.inner, rigTable, nil)
@@ -35,11 +36,11 @@ func TestPartitionsMayExpireUnderDynamicBuckets(t *testing.T) {
 			_, err = maintenance.ExpirePartitions(t.Context(), tab, "expiry", maintenance.PartitionOptions{
 				ExpirationTime: time.Hour, Now: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), Formatter: "yyyy-MM-dd"})
 			if s, _ := tab.Latest(t.Context()); err == nil && s.CommitUser == "expiry" {
-				dropped = s.ID
+				dropped.Store(s.ID)
 			}
 		}()
 		require.NoError(t, r.run(t.Context()))
-		require.Positive(t, dropped, "partitions have expired")
+		require.Positive(t, dropped.Load(), "partitions have expired")
 		require.Equal(t, 1, strings.Count(log.String(), "reads anew where keys are"), log.String())
 
 		tab, err := table.Open(t.Context(), r.inner, rigTable, nil)
@@ -54,7 +55,7 @@ func TestPartitionsMayExpireUnderDynamicBuckets(t *testing.T) {
 		}
 		last, err := tab.Latest(t.Context())
 		require.NoError(t, err)
-		for c, err := range lsm.ReadChangelog(t.Context(), tab, dropped+1, last.ID, lsm.ScanOptions{}) {
+		for c, err := range lsm.ReadChangelog(t.Context(), tab, dropped.Load()+1, last.ID, lsm.ScanOptions{}) {
 			require.NoError(t, err)
 			for i := range c.Rows.N {
 				if c.Rows.Kinds[i].IsRetract() {
