@@ -129,7 +129,11 @@ func (j *program) requireState(t *testing.T, fsys fs.FileSystem, orphans bool) {
 	}
 	require.GreaterOrEqual(t, at, j.acked)
 	at = min(at, jobRounds)
-	require.Equal(t, j.states[at], allContents(t, tbl))
+	if tbl.Options().Int(table.KeyBucket) == postponed {
+		require.Equal(t, j.states[at], postponedContents(t, tbl))
+	} else {
+		require.Equal(t, j.states[at], allContents(t, tbl))
+	}
 	if tbl.Options().Bool(table.KeyDeletionVectorsEnabled) && level0(t, tbl) == 0 {
 		require.Equal(t, j.states[at], contents(t, tbl))
 	}
@@ -174,6 +178,7 @@ var jobTables = map[string]table.Options{
 	" dynamic buckets":  {"bucket": "-1", "dynamic-bucket.target-row-num": "4"},
 	" compaction":       {"write-only": "false", "num-sorted-run.compaction-trigger": "1", "commit.force-compact": "true"},
 	" deletion vectors": {"write-only": "false", "deletion-vectors.enabled": "true", "bucket": "-1", "dynamic-bucket.target-row-num": "4"},
+	" no bucket":        {"bucket": "-2", "write-buffer-size": "48 kb", "page-size": "4 kb", "write-buffer-spillable": "false"},
 	" early flush":      {"write-buffer-size": "48 kb", "page-size": "4 kb", "write-buffer-spillable": "false"},
 }
 

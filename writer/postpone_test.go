@@ -80,6 +80,41 @@ func replayPostponed(t require.TestingT, tbl *table.Table) map[string][]string {
 	return out
 }
 
+// postponedContents is what the replay of the postponed files makes of each key.
+func postponedContents(t require.TestingT, tbl *table.Table) map[string]string {
+	out := map[string]string{}
+	for _, rows := range replayPostponed(t, tbl) {
+		for _, r := range rows {
+			key, data, _ := strings.Cut(r[2:], "=")
+			if out[key] = data; r[0] == '-' {
+				delete(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// Barriers are waited for in any order.
+func TestPostponedFilesOfBarriersAreInTheirOrder(t *testing.T) {
+	_, tbl := postponeTable(t)
+	w := openWriter(t, tbl, Config{CommitUser: "job"})
+	var pending []*Pending
+	for i := range 5 {
+		require.NoError(t, w.Write(t.Context(), batchOf(tbl, i, i+1, "d")))
+		p, err := w.Barrier(t.Context(), int64(i))
+		require.NoError(t, err)
+		pending = append(pending, p)
+	}
+	last := int64(1 << 62)
+	for i := range pending {
+		messages, err := pending[len(pending)-1-i].Wait(t.Context())
+		require.NoError(t, err)
+		require.Len(t, messages, 1)
+		require.Less(t, messages[0].Data.New[0].CreationMillis, last)
+		last = messages[0].Data.New[0].CreationMillis
+	}
+}
+
 // Whatever memory there is, files have all rows in the order of the calls of Write, over checkpoints, schema changes and restarts.
 func TestPostponedRowsKeepTheirOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
