@@ -523,3 +523,52 @@ func TestOneFailingCallWhileRowsMove(t *testing.T) {
 		})
 	}
 }
+
+// TestAPartitionThatGetsBucketsMeanwhile: another program writes to buckets of its own number between the move and its commit. The
+// move is done again with that number, after that program's rows, and the files of the first attempt are removed.
+func TestAPartitionThatGetsBucketsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("db.a", table.Options{"bucket": "-2", "postpone.default-bucket-num": "2"})
+		w.postpone("db.a", "d1", nil, upserts("postponed", 0, 20))
+		rival := func() {
+			tbl, ctx := w.open("db.a"), t.Context()
+			f, err := row.NewBucketFunc("default", []*row.Type{&bigint}, 3)
+			require.NoError(t, err)
+			maker, err := lsm.NewFiles(tbl, tbl.Schema())
+			require.NoError(t, err)
+			out := maker.NewWriter(ctx, partitionOf("d1"), 1, 0, lsm.Data, table.SourceAppend)
+			kv := lsm.NewKeyValues(tbl.Schema().RowType())
+			for id := range int64(20) {
+				one := row.NewBatch(tbl.Schema().RowType())
+				appendChanges(one, "d1", []change{{id: id}})
+				if f.Buckets(nil, []*row.Column{&one.Cols[0]}, 0, 1)[0] == 1 {
+					appendChanges(kv.Rows, "d1", []change{{id: id, data: "batch"}})
+					kv.Seq = append(kv.Seq, 100+id)
+				}
+			}
+			require.NotZero(t, kv.Len())
+			require.NoError(t, out.Write(kv))
+			made, err := out.Close()
+			require.NoError(t, err)
+			m := table.CommitMessage{Partition: partitionOf("d1"), Bucket: 1, TotalBuckets: 3, Data: table.DataIncrement{New: made}}
+			_, err = tbl.NewCommit("rival", nil).Commit(ctx, table.Committable{ID: 1, Messages: []table.CommitMessage{m}})
+			require.NoError(t, err)
+		}
+		var moves int
+		cfg := compactor.Config{Listener: compactor.Listener{JobEnd: func(j compactor.JobInfo) {
+			if j.Bucket == table.PostponeBucket {
+				if moves++; moves == 1 {
+					rival()
+				}
+			}
+		}}}
+		report, err := w.service(cfg, w.tables).Once(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 2, moves)
+		require.EqualValues(t, 1, report.Tables[0].Lost)
+		require.Zero(t, w.waiting("db.a"))
+		w.check(false) // also for files that nothing refers to
+		require.LessOrEqual(t, len(w.runs("db.a")), 3)
+	})
+}

@@ -249,7 +249,9 @@ func TestPostponedRowsAreCompactedByOneCommand(t *testing.T) {
 	tab := fill(t, w, "d", "t", 3, table.Options{"bucket": "-2", "postpone.default-bucket-num": "2"})
 	before, _ := state(t, tab)
 	require.Empty(t, before)
-	compact := func(args ...string) []string { return append(append([]string{"compact"}, place(w, "d", "t")...), args...) }
+	compact := func(args ...string) []string {
+		return append(append([]string{"compact"}, place(w, "d", "t")...), args...)
+	}
 	for _, args := range [][]string{{"--partition", "dt=2024-01-01"}, {"--where", "dt = '2024-01-01'"}} {
 		_, errs := call(t, 2, compact(append(args, "--once")...)...)
 		require.Contains(t, errs, "--partition and --where")
