@@ -74,7 +74,10 @@ func (t *Table) readIndexManifest(ctx context.Context, name string) ([]rawIndexE
 	if err != nil {
 		return nil, err
 	}
-	var out []rawIndexEntry
+	return decodeIndexManifest(path, raw)
+}
+
+func decodeIndexManifest(path string, raw []byte) (out []rawIndexEntry, err error) {
 	err = eachBlock(path, raw, indexManifestSchema, func(b plainBlock) error {
 		d := avro.NewDecoder(b.data)
 		for range b.count {
@@ -259,10 +262,15 @@ func (e *IndexEntry) slot() string {
 // changeIndexes writes the index manifest that follows on the one with a name, "" for none, and returns its name: the old one
 // when nothing changes.
 func (w *metaWriter) changeIndexes(ctx context.Context, name string, x *indexChanges) (string, error) {
+	var raw []byte
 	var old []rawIndexEntry
+	path := w.t.manifestPath(name)
 	if name != "" {
 		var err error
-		if old, err = w.t.readIndexManifest(ctx, name); err != nil {
+		if raw, err = w.t.readExact(ctx, path, -1); err != nil {
+			return "", err
+		}
+		if old, err = decodeIndexManifest(path, raw); err != nil {
 			return "", err
 		}
 	}
@@ -281,8 +289,10 @@ func (w *metaWriter) changeIndexes(ctx context.Context, name string, x *indexCha
 	if len(old) == before && len(replaced) == 0 {
 		return name, nil
 	}
-	if err := w.t.knowsIndexFields(ctx, name); err != nil {
-		return "", err
+	if name != "" {
+		if err := checkIndexFields(path, raw); err != nil {
+			return "", err
+		}
 	}
 	var file bytes.Buffer
 	out, err := avro.NewBlockWriter(&file, indexManifestSchema, w.codec, w.level)
@@ -308,16 +318,8 @@ func (w *metaWriter) changeIndexes(ctx context.Context, name string, x *indexCha
 	return name, w.write(ctx, name, file.Bytes())
 }
 
-// knowsIndexFields refuses to write an index manifest anew that has fields of which this program knows nothing: they would be lost.
-func (t *Table) knowsIndexFields(ctx context.Context, name string) error {
-	if name == "" {
-		return nil
-	}
-	path := t.manifestPath(name)
-	raw, err := t.readExact(ctx, path, -1)
-	if err != nil {
-		return err
-	}
+// checkIndexFields refuses to write an index manifest anew that has fields of which this program knows nothing: they would be lost.
+func checkIndexFields(path string, raw []byte) error {
 	in, err := avro.NewBlockReader(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
 		return fmt.Errorf("reading %s: %w: %w", path, ErrCorrupt, err)

@@ -397,6 +397,7 @@ func (c *compactions) close() {
 	}
 	close(c.ending)
 	c.keeping.Wait()
+	c.pool.withdraw(c)
 	c.jobs.Wait()
 	for _, b := range c.buckets {
 		if o := b.next(); o != nil {

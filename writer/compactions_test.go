@@ -388,6 +388,29 @@ func TestCommitsGoOnWhileACompactionTakesLong(t *testing.T) {
 	require.Len(t, contents(t, tbl), 310)
 }
 
+func TestCloseDoesNotWaitForCompactionsOfOthers(t *testing.T) {
+	pool, err := NewCompactionPool(1, 0, nil)
+	require.NoError(t, err)
+	_, busy := compactedTable(t)
+	w := openWriter(t, busy, Config{Compactions: pool})
+	r := hold(w)
+	for id := range int64(3) {
+		writeTick(t, w, busy, id+1)
+	}
+	<-r.started
+	_, tbl := compactedTable(t)
+	second := openWriter(t, tbl, Config{Compactions: pool})
+	for id := range int64(3) {
+		writeTick(t, second, tbl, id+1)
+	}
+	require.Eventually(t, func() bool { return second.Stats().CompactionsQueued == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, second.Close(t.Context()))
+	require.Zero(t, second.Stats().CompactionsQueued)
+	close(r.release)
+	require.NoError(t, w.Close(t.Context()))
+	pool.Close()
+}
+
 func TestTooManyRunsMakeTheCommitWait(t *testing.T) {
 	_, tbl := compactedTable(t, "num-sorted-run.stop-trigger", "4")
 	waits := make(chan CompactionWaitInfo, 10)

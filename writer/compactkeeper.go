@@ -117,7 +117,7 @@ func (c *compactions) follow(id int64, newest *table.Snapshot, touched map[bucke
 // read reads the buckets that are not known. When it goes wrong it is tried again after a while, or with the next anchor.
 func (c *compactions) read() {
 	c.mu.Lock()
-	want := map[string][]int32{}
+	want, buckets := map[string][]int32{}, len(c.unknown)
 	for b := range c.unknown {
 		want[b.key.partition] = append(want[b.key.partition], b.key.bucket)
 	}
@@ -129,7 +129,7 @@ func (c *compactions) read() {
 	files, err := c.scan(want)
 	if err != nil {
 		c.retryAt = time.Now().Add(firstRetry)
-		c.complain(nil, fmt.Errorf("reading the files of %d buckets for their compaction: %w", len(c.unknown), err))
+		c.complain(nil, fmt.Errorf("reading the files of %d buckets for their compaction: %w", buckets, err))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -99,6 +99,19 @@ func (p *CompactionPool) work() {
 	}
 }
 
+// withdraw gives up the jobs of a writer that wait: others may keep the workers busy for long.
+func (p *CompactionPool) withdraw(c *compactions) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.jobs = slices.DeleteFunc(p.jobs, func(j *compactJob) bool {
+		if j.c == c {
+			c.stats.queued.Add(-1)
+			c.jobs.Done()
+		}
+		return j.c == c
+	})
+}
+
 // Close waits until the jobs queued so far have run and the workers have ended.
 func (p *CompactionPool) Close() {
 	p.mu.Lock()
