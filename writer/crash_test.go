@@ -193,6 +193,8 @@ func every(more table.Options) int {
 		return 1
 	case testing.Short():
 		return 29
+	case more["deletion-vectors.enabled"] != "":
+		return 47 // it makes many
 	case more != nil:
 		return 23
 	}

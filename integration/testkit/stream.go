@@ -46,7 +46,8 @@ func (x *Table) Changes(words ...string) []Change {
 
 func (x *Table) changes(lines []string) []Change {
 	x.t.Helper()
-	return ParseChanges(x.t, lines, x.Open().Schema().PrimaryKeys)
+	s := x.Open().Schema() // the changes of a partition are in order
+	return ParseChanges(x.t, lines, slices.Concat(s.PrimaryKeys, s.PartitionKeys))
 }
 
 // ParseChanges reads changes as the oracle and paimon-go changelog print them.
