@@ -187,17 +187,7 @@ func TestModelWithCompaction(t *testing.T) {
 			spec.PartitionKeys = []string{"dt"}
 		}
 		tbl := createTable(t, fsys, spec)
-		open := func() *Writer {
-			cfg := Config{CommitUser: "model", Resume: &Resume{}, MaintainInterval: -1}
-			s, err := tbl.LatestOf(ctx, "model")
-			require.NoError(t, err)
-			if s != nil {
-				*cfg.Resume = Resume{s.ID, s.CommitIdentifier}
-			}
-			w, err := Open(ctx, tbl, cfg)
-			require.NoError(t, err)
-			return w
-		}
+		open := func() *Writer { return goOn(t, tbl, Config{MaintainInterval: -1}) }
 		w := open()
 		defer func() { require.NoError(t, w.Close(ctx)) }()
 		model, committed := map[string]string{}, map[string]string{}

@@ -70,13 +70,7 @@ func newCrossPartition(ctx context.Context, t *table.Table, cfg *Config, g *gene
 		buckets: newCrossBuckets(o, shards),
 	}
 	var err error
-	x.store, err = hashindex.NewStore(cfg.SpillDirs, func(n int64) {
-		if n > 0 {
-			b.Take(n)
-		} else {
-			b.Free(-n)
-		}
-	})
+	x.store, err = hashindex.NewStore(cfg.SpillDirs, counted(b))
 	if err != nil {
 		return nil, err
 	}

@@ -77,13 +77,7 @@ func newDynamic(ctx context.Context, t *table.Table, cfg *Config, g *generation,
 	d := &dynamic{table: t, user: cfg.CommitUser, parts: map[string]*keyed{}, names: map[string]map[int32]string{}}
 	d.done.Store(-1)
 	var err error
-	d.store, err = hashindex.NewStore(cfg.SpillDirs, func(n int64) {
-		if n > 0 {
-			b.Take(n)
-		} else {
-			b.Free(-n)
-		}
-	})
+	d.store, err = hashindex.NewStore(cfg.SpillDirs, counted(b))
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +86,17 @@ func newDynamic(ctx context.Context, t *table.Table, cfg *Config, g *generation,
 		return nil, errors.Join(err, d.store.Close())
 	}
 	return d, nil
+}
+
+// counted returns what takes memory from a budget, and gives it back.
+func counted(b *lsm.Budget) func(int64) {
+	return func(n int64) {
+		if n > 0 {
+			b.Take(n)
+		} else {
+			b.Free(-n)
+		}
+	}
 }
 
 // assign returns the bucket of a key.

@@ -99,17 +99,7 @@ func TestDynamicBucketsModel(t *testing.T) {
 		limit := rapid.SampledFrom([]string{"-1", "-1", "2", "5"}).Draw(t, "max")
 		tbl := dynamicTable(t, fsys, "sink.parallelism", parallelism, "file.format", "avro",
 			"dynamic-bucket.target-row-num", fmt.Sprint(target), "dynamic-bucket.max-buckets", limit)
-		open := func() *Writer {
-			cfg := Config{CommitUser: "model", Resume: &Resume{}}
-			s, err := tbl.LatestOf(ctx, "model")
-			require.NoError(t, err)
-			if s != nil {
-				*cfg.Resume = Resume{s.ID, s.CommitIdentifier}
-			}
-			w, err := Open(ctx, tbl, cfg)
-			require.NoError(t, err)
-			return w
-		}
+		open := func() *Writer { return goOn(t, tbl, Config{}) }
 		w := open()
 		model, committed := map[string]string{}, map[string]string{}
 		id, seq := int64(0), 0

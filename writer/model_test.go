@@ -133,17 +133,7 @@ func TestModel(t *testing.T) {
 		}
 		tbl := createTable(t, fsys, spec)
 
-		open := func() *Writer {
-			cfg := Config{CommitUser: "model", Resume: &Resume{}}
-			s, err := tbl.LatestOf(ctx, "model")
-			require.NoError(t, err)
-			if s != nil {
-				*cfg.Resume = Resume{s.ID, s.CommitIdentifier}
-			}
-			w, err := Open(ctx, tbl, cfg)
-			require.NoError(t, err)
-			return w
-		}
+		open := func() *Writer { return goOn(t, tbl, Config{}) }
 		w := open()
 		defer func() { require.NoError(t, w.Close(ctx)) }()
 		model, committed := map[string]string{}, map[string]string{}

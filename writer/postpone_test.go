@@ -138,19 +138,9 @@ func TestPostponedRowsKeepTheirOrder(t *testing.T) {
 		}
 		spec := table.Spec{Fields: guideFields(), PrimaryKeys: []string{"dt", "id"}, PartitionKeys: []string{"dt"}, Options: opts}
 		tbl := createTable(t, fsys, spec)
-		open := func() *Writer {
-			cfg := Config{CommitUser: "model", Resume: &Resume{}}
-			s, err := tbl.LatestOf(ctx, "model")
-			require.NoError(t, err)
-			if s != nil {
-				*cfg.Resume = Resume{s.ID, s.CommitIdentifier}
-			}
-			w, err := Open(ctx, tbl, cfg)
-			require.NoError(t, err)
-			require.Nil(t, w.inline)
-			return w
-		}
+		open := func() *Writer { return goOn(t, tbl, Config{}) }
 		w := open()
+		require.Nil(t, w.inline)
 		defer func() { require.NoError(t, w.Close(ctx)) }()
 		model, committed := map[string][]string{}, map[string][]string{}
 		id, seq, columns := int64(0), 0, 3

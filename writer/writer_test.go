@@ -40,6 +40,20 @@ func openWriter(t *testing.T, tbl *table.Table, cfg Config) *Writer {
 	return w
 }
 
+// goOn opens the writer of a job that goes on from its last commit, as after a restart.
+func goOn(t require.TestingT, tbl *table.Table, cfg Config) *Writer {
+	ctx := context.Background()
+	cfg.CommitUser, cfg.Resume = "model", &Resume{}
+	s, err := tbl.LatestOf(ctx, cfg.CommitUser)
+	require.NoError(t, err)
+	if s != nil {
+		*cfg.Resume = Resume{s.ID, s.CommitIdentifier}
+	}
+	w, err := Open(ctx, tbl, cfg)
+	require.NoError(t, err)
+	return w
+}
+
 func TestBatchesThatCannotBeWrittenChangeNothing(t *testing.T) {
 	_, tbl := guideTable(t)
 	w := openWriter(t, tbl, Config{})
