@@ -64,13 +64,13 @@ func BenchmarkBucket(b *testing.B) {
 	for _, bc := range []struct {
 		order string
 		keys  []int
-	}{{"sorted", []int{0}}, {"random", []int{0}}, {"random", []int{2, 0}}} {
+	}{{"sorted", []int{0}}, {"random", []int{0}}, {"random", []int{2, 0}}, {"random", nil}} { // nil: they stay in the order of arrival
 		t, batches := benchBatches(bc.order, rows, per)
 		idx := make([]int32, per)
 		for i := range idx {
 			idx[i] = int32(i)
 		}
-		rec := NewRecords(BufferSpec{Type: t, Keys: bc.keys, PageSize: 64 << 10})
+		rec := NewRecords(BufferSpec{Type: t, Keys: bc.keys, PageSize: 64 << 10, Arrival: bc.keys == nil})
 		for _, stage := range []string{"append", "append+sort", "append+sort+gather", "append+spill+merge"} {
 			b.Run(fmt.Sprintf("%s/keys=%d/%s", bc.order, len(bc.keys), stage), func(b *testing.B) {
 				budget := NewBudget(1 << 30)

@@ -102,3 +102,37 @@ func TestRowsStayInTheOrderOfArrival(t *testing.T) {
 		require.Zero(t, dir.Used())
 	})
 }
+
+func TestRowsInTheOrderOfArrivalAllocateNothingEach(t *testing.T) {
+	const rows = 40_960
+	typ, batches := benchBatches("random", rows, 4096)
+	idx := make([]int32, 4096)
+	for i := range idx {
+		idx[i] = int32(i)
+	}
+	bufs := NewBuffers(NewRecords(BufferSpec{Type: typ, Keys: []int{2, 0}, PageSize: 64 << 10, Arrival: true}), NewBudget(1<<30))
+	store, err := NewSpillStore([]string{t.TempDir()}, "", 1, 0)
+	require.NoError(t, err)
+	defer store.Close()
+	var f Flusher
+	sink := &nullSink{}
+	out := Output{Data: func() FileSink { return sink }, FanIn: 128, Spill: store}
+	n := testing.AllocsPerRun(5, func() {
+		tree := bufs.NewMergeTree()
+		for i, b := range batches {
+			took, err := tree.Append(b, idx, int64(i*4096))
+			require.NoError(t, err)
+			require.Equal(t, 4096, took)
+			if i == 4 {
+				p := tree.SealPart()
+				p.Queue()
+				_, err = p.Spill(t.Context(), &f, out)
+				require.NoError(t, err)
+			}
+		}
+		_, err := tree.Seal().Flush(t.Context(), &f, out)
+		require.NoError(t, err)
+	})
+	require.Less(t, n, 500.)
+	require.Zero(t, sink.rows%rows)
+}
