@@ -48,19 +48,7 @@ func TestSinkWithDynamicBuckets(t *testing.T) {
 			}
 			j := inlineJob(t, db, conf)
 			j.Conf["bucket"], j.Conf["dynamic-bucket.target-row-num"] = "-1", "1000"
-			stop := c.goOn()
-			for i := range kills(t, 4) {
-				at := []string{"create /index-", "write /data-", "publish /snapshot-", "create /index-manifest"}[i%4]
-				p := j.StartToStall(fmt.Sprintf("%s %d %s all", at, 2+rng.IntN(8), []string{"before", "half", "after"}[rng.IntN(3)]))
-				t.Log(p.KillStalled(time.Duration(rng.IntN(200)) * time.Millisecond))
-				requireIndexed(t, j)
-			}
-			p := j.Start()
-			from := j.Latest()
-			require.Eventually(t, func() bool { return j.Latest() > from+10 }, time.Minute, 100*time.Millisecond, "%s", p.Output())
-			stop()
-			p.WaitCaughtUp()
-			p.Stop()
+			c.killAt(t, j, []string{"create /index-", "write /data-", "publish /snapshot-", "create /index-manifest"}, 2, 8, func() { requireIndexed(t, j) })
 			requireIndexed(t, j)
 			requireInline(t, j)
 			require.Greater(t, bucketsOf(t, j), 1, "buckets of 1000 keys each")

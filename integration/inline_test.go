@@ -4,6 +4,7 @@ package integration
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -48,6 +49,24 @@ func requireInline(t *testing.T, j *testkit.Job) {
 	x.RequireIntact()
 }
 
+// killAt kills the job at calls of storage while rows change, each time at one of so many from the first, and looks whether all is
+// sound. Then it goes on for some commits, and ends with all rows.
+func (c *changer) killAt(t *testing.T, j *testkit.Job, calls []string, first, many int, sound func()) {
+	rng := rand.New(rand.NewPCG(c.rng.Uint64(), 1)) // the changer's is in use from now on
+	stop := c.goOn()
+	for i := range kills(t, 4) {
+		p := j.StartToStall(fmt.Sprintf("%s %d %s all", calls[i%len(calls)], first+rng.IntN(many), []string{"before", "half", "after"}[rng.IntN(3)]))
+		t.Log(p.KillStalled(time.Duration(rng.IntN(200)) * time.Millisecond))
+		sound()
+	}
+	p := j.Start()
+	from := j.Latest()
+	require.Eventually(t, func() bool { return j.Latest() > from+20 }, time.Minute, 100*time.Millisecond, "%s", p.Output())
+	stop()
+	p.WaitCaughtUp()
+	p.Stop()
+}
+
 // TestInlineCompaction streams changes into tables that the job compacts, and kills it at compactions' calls of storage.
 func TestInlineCompaction(t *testing.T) {
 	for name, conf := range inlineTables {
@@ -61,19 +80,8 @@ func TestInlineCompaction(t *testing.T) {
 				c.step()
 			}
 			j := inlineJob(t, db, conf)
-			stop := c.goOn()
-			for i := range kills(t, 4) {
-				// The files of compactions come after those of flushes, between two commits.
-				p := j.StartToStall(fmt.Sprintf("%s /data- %d %s all", []string{"create", "write", "close"}[i%3], 5+rng.IntN(15), []string{"before", "half", "after"}[rng.IntN(3)]))
-				t.Log(p.KillStalled(time.Duration(rng.IntN(200)) * time.Millisecond))
-				j.At().RequireIntact()
-			}
-			p := j.Start()
-			from := j.Latest()
-			require.Eventually(t, func() bool { return j.Latest() > from+20 }, time.Minute, 100*time.Millisecond, "%s", p.Output())
-			stop()
-			p.WaitCaughtUp()
-			p.Stop()
+			// The files of compactions come after those of flushes, between two commits.
+			c.killAt(t, j, []string{"create /data-", "write /data-", "close /data-"}, 5, 15, func() { j.At().RequireIntact() })
 			require.Positive(t, compactSnapshots(j))
 			requireInline(t, j)
 		})

@@ -16,6 +16,15 @@ import (
 	"github.com/paimon-go/paimon-go/table"
 )
 
+// insertWide fills table s with rows of a kilobyte, in an order that is not the key's.
+func insertWide(db *testkit.DB, rows int) {
+	fill := strings.Repeat("y", 900)
+	db.InsertRows("s", 0, 2000, 500, func(i int) string { return fmt.Sprintf("%d,'%d %s',0", i*1_000_003, i, fill) })
+	for n := 2000; n < rows; n *= 2 {
+		db.Exec(fmt.Sprintf("INSERT INTO s SELECT id + %d, CONCAT(%d, data), id * 7919 %% 1000003 FROM s LIMIT %d", n, n%10, rows-n))
+	}
+}
+
 // TestSmallBufferSpills lets far more rows come in within one tick than the write buffer holds. PAIMON_GO_TEST_MB makes it
 // more by hand.
 func TestSmallBufferSpills(t *testing.T) {
@@ -27,12 +36,8 @@ func TestSmallBufferSpills(t *testing.T) {
 	}
 	db := testkit.MySQL(t).Database(t)
 	db.Exec("CREATE TABLE s (id BIGINT PRIMARY KEY, data VARCHAR(1100), x BIGINT)")
-	fill := strings.Repeat("y", 900)
 	rows := mb << 10
-	db.InsertRows("s", 0, 2000, 500, func(i int) string { return fmt.Sprintf("%d,'%d %s',0", i*1_000_003, i, fill) })
-	for n := 2000; n < rows; n *= 2 { // in an order that is not the key's
-		db.Exec(fmt.Sprintf("INSERT INTO s SELECT id + %d, CONCAT(%d, data), id * 7919 %% 1000003 FROM s LIMIT %d", n, n%10, rows-n))
-	}
+	insertWide(db, rows)
 	j := testkit.NewJob(t, db, "s")
 	j.Interval = "1h"
 	j.Conf["write-buffer-size"] = "8 mb"
@@ -66,5 +71,30 @@ func TestSmallBufferSpills(t *testing.T) {
 		}
 		require.LessOrEqual(t, int64(len(list)), 1+bytes/(128<<20), "bucket %d: one run of files, rolled at the target size", b)
 	}
+	j.RequireClean()
+}
+
+// TestCompactionsStayWithinTheBuffer has the job compact what it writes all the time, of far more rows than its memory holds.
+func TestCompactionsStayWithinTheBuffer(t *testing.T) {
+	const buffer = 48
+	db := testkit.MySQL(t).Database(t)
+	db.Exec("CREATE TABLE s (id BIGINT PRIMARY KEY, data VARCHAR(1100), x BIGINT)")
+	insertWide(db, 150<<10)
+	j := testkit.NewJob(t, db, "s")
+	j.Interval = "300ms"
+	j.Conf["write-only"], j.Conf["bucket"], j.Conf["num-sorted-run.compaction-trigger"] = "false", "2", "2"
+	j.Conf["num-sorted-run.stop-trigger"], j.Conf["sort-spill-threshold"] = "3", "2"
+	j.Conf["write-buffer-size"] = fmt.Sprint(buffer, " mb")
+	p := j.Start()
+	p.Until(10*time.Minute, "the stream", func() bool { return strings.Contains(p.Output(), "following the log") })
+	db.Exec("UPDATE s SET x = x + 1 WHERE id % 10 = 0")
+	p.WaitCaughtUp()
+	p.Signal(15)
+	var peak int64
+	p.UntilEnd(func() { peak = max(peak, p.PeakRSS()) })
+	require.Equal(t, 0, p.Wait(time.Minute))
+	t.Logf("peak RSS %d MB, %d compactions", peak>>20, compactSnapshots(j))
+	require.Positive(t, compactSnapshots(j))
+	require.Less(t, peak, int64(buffer+200)<<20)
 	j.RequireClean()
 }
