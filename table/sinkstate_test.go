@@ -171,3 +171,39 @@ func TestPendingCommitsThatDontLast(t *testing.T) {
 	require.False(t, lasting(Options{"sequence.field": "at"}, 5))
 	require.False(t, lasting(Options{"record-level.expire-time": "1 d", "record-level.time-field": "at"}, 5))
 }
+
+// A commit of rows that have no bucket is known by its file, as long as no compaction has moved them.
+func TestPendingCommitWithoutBuckets(t *testing.T) {
+	spec := Spec{Fields: []row.Field{{Name: "id", Type: row.Type{Root: row.BigInt}}}, PrimaryKeys: []string{"id"}, Options: Options{"bucket": "-2"}}
+	tbl, err := Create(t.Context(), mem.New(), "/w/db.db/t", spec)
+	require.NoError(t, err)
+	commit := func(id int64) Committable {
+		f := DataFile{Name: fmt.Sprintf("data--u-job-s-0-w-%d.avro", id), Size: 1, RowCount: 1, MinSeq: -1, MaxSeq: -1, FirstRowID: -1, ExtraFiles: []string{},
+			MinKey: row.EmptySerializedRow(), MaxKey: row.EmptySerializedRow(), KeyStats: EmptyStats(), ValueStats: EmptyStats()}
+		return Committable{ID: id, Properties: map[string]string{"pos": fmt.Sprint(id)}, Messages: []CommitMessage{{
+			Partition: row.EmptySerializedRow(), Bucket: PostponeBucket, TotalBuckets: PostponeBucket, Data: DataIncrement{New: []DataFile{f}},
+		}}}
+	}
+	first, second := commit(1), commit(2)
+	s, err := tbl.NewCommit("job", nil).Commit(t.Context(), first)
+	require.NoError(t, err)
+	pending, lasting := tbl.NewPendingCommit(&second, "pos")
+	require.False(t, lasting)
+	require.NoError(t, tbl.WriteSinkState(t.Context(), SinkState{User: "job", Identifier: 1, SnapshotID: s.ID, Position: "1", Pending: pending}))
+	find := func() string {
+		latest, err := tbl.Latest(t.Context())
+		require.NoError(t, err)
+		state, err := tbl.ReadSinkState(t.Context(), "job")
+		require.NoError(t, err)
+		done, err := tbl.wasCommitted(t.Context(), latest, state)
+		require.NoError(t, err)
+		if done {
+			return state.Pending.Position
+		}
+		return state.Position
+	}
+	require.Equal(t, "1", find())
+	_, err = tbl.NewCommit("job", nil).Commit(t.Context(), second)
+	require.NoError(t, err)
+	require.Equal(t, "2", find())
+}
