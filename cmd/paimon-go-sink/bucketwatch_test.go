@@ -66,8 +66,11 @@ func TestTheSinkLogsAdviceOnBuckets(t *testing.T) {
 		var log strings.Builder
 		r := newRig(t)
 		r.job.log = slog.New(slog.NewTextHandler(&log, nil))
-		m := newMetrics(r.job)
+		r.job.source.RowsPerSecond, r.job.args.CommitInterval = 100, 10*time.Second
 		require.NoError(t, r.run(t.Context()))
+		require.Equal(t, 1, strings.Count(log.String(), "about the buckets of the table: the table has"), log.String())
+		require.Contains(t, log.String(), "partitions_per_commit=1 buckets_per_commit=4 files_per_commit=4")
+		m := newMetrics(r.job)
 		tab, err := table.Open(t.Context(), r.inner, rigTable, nil)
 		require.NoError(t, err)
 		s, err := tab.Latest(t.Context())
