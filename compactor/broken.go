@@ -2,6 +2,8 @@ package compactor
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/paimon-go/paimon-go/format"
@@ -46,10 +48,12 @@ func remedy(err error) string {
 
 // breaks lets the bucket of a job rest for long, and says so once for each error that it has.
 func (l *tableLoop) breaks(f *finished, err error) {
-	b := l.bucketAt(f.c.key)
-	if b == nil {
-		return
+	if b := l.bucketAt(f.c.key); b != nil {
+		l.breaksBucket(b, err)
 	}
+}
+
+func (l *tableLoop) breaksBucket(b *bucket, err error) {
 	wait := maxBrokenWait
 	if n := b.failed; n < 3 {
 		wait = min(brokenWait<<n, maxBrokenWait)
@@ -58,7 +62,7 @@ func (l *tableLoop) breaks(f *finished, err error) {
 	b.failed++
 	if text := err.Error(); text != b.broken {
 		b.broken = text
-		l.log.Error("a bucket can't be compacted", "partition", f.c.part.path, "bucket", f.c.key.bucket, "error", err, "remedy", remedy(err),
+		l.log.Error("a bucket can't be compacted", "partition", b.part.path, "bucket", b.id, "error", err, "remedy", remedy(err),
 			"next try", wait)
 	}
 }
@@ -70,7 +74,9 @@ func (l *tableLoop) mended() {
 			b.failed, b.retryAt = 0, time.Time{}
 		}
 	}
-	if l.mover.broken != "" {
-		l.mover.failed, l.mover.retryAt = 0, time.Time{}
+	for _, b := range append(slices.Collect(maps.Values(l.st.waiting)), l.mover) {
+		if b.broken != "" {
+			b.failed, b.retryAt = 0, time.Time{}
+		}
 	}
 }

@@ -147,6 +147,11 @@ func (st *tableState) listAt(ctx context.Context, t *table.Table, s *table.Snaps
 			b.written = max(b.written, old.written)
 		}
 	}
+	for k, b := range fresh.waiting {
+		if old := st.waiting[k]; old != nil {
+			b.failed, b.retryAt, b.givenUp, b.broken = old.failed, old.retryAt, old.givenUp, old.broken
+		}
+	}
 	*st = *fresh
 	return nil
 }

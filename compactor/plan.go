@@ -271,6 +271,11 @@ func (l *tableLoop) publish(wanted []*candidate, taken map[bucketKey]bool) {
 		runs, level0 := lsm.CountRuns(b.files)
 		maxRuns, maxLevel0 = max(maxRuns, runs), max(maxLevel0, level0)
 	}
+	for _, b := range l.st.waiting {
+		if b.broken != "" {
+			broken++
+		}
+	}
 	if l.mover.broken != "" {
 		broken++
 	}

@@ -49,7 +49,15 @@ func (l *tableLoop) moves() bool {
 
 // wantsMove tells whether there are rows to be moved, and nothing speaks against doing it at some time.
 func (l *tableLoop) wantsMove() bool {
-	return len(l.st.waiting) > 0 && l.moves() && !l.mover.givenUp
+	if !l.moves() || l.mover.givenUp {
+		return false
+	}
+	for _, b := range l.st.waiting {
+		if !b.givenUp {
+			return true
+		}
+	}
+	return false
 }
 
 // postponedNow counts the files that have no bucket.
@@ -77,12 +85,19 @@ func (l *tableLoop) moveCandidate(now time.Time) *candidate {
 	}
 	m := &move{
 		t: l.t, schema: l.schema, memory: l.x.cfg.Memory / int64(l.x.cfg.Workers), spill: l.x.cfg.Spill, throttle: l.x.throttle, remove: l.rw.Remove,
+		bad: map[bucketKey]error{},
 	}
 	job := Job{Table: l.name, Bucket: table.PostponeBucket, Reason: reasonMove}
 	for _, b := range l.st.waiting {
+		if b.givenUp || b.retryAt.After(now) {
+			continue
+		}
 		m.parts = append(m.parts, postponed{b.part, inOrder(b.files)})
 		job.Files += len(b.files)
 		job.Bytes += b.size()
+	}
+	if len(m.parts) == 0 {
+		return nil
 	}
 	slices.SortFunc(m.parts, func(a, b postponed) int { return strings.Compare(a.part.path, b.part.path) })
 	job.Level0, job.Runs = job.Files, job.Files
@@ -119,6 +134,22 @@ func inOrder(files []table.DataFile) []table.DataFile {
 		return x.number - y.number
 	})
 	return files
+}
+
+// badPartitions lets partitions rest that a move had to leave.
+func (l *tableLoop) badPartitions(m *move) {
+	for k, err := range m.bad {
+		b := l.st.waiting[k]
+		if b == nil {
+			continue
+		}
+		l.stats.failed(err)
+		if l.once != nil {
+			l.once.fail(fmt.Errorf("table %s: %w", l.name, err))
+			b.givenUp = true
+		}
+		l.breaksBucket(b, err)
+	}
 }
 
 // checkPostpone refuses what doesn't go with bucket=-2, as Java does.

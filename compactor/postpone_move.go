@@ -31,6 +31,7 @@ type move struct {
 	throttle func(ctx context.Context, bytes int64) error
 	remove   func(ctx context.Context, partition []byte, bucket int32, inc table.CompactIncrement)
 	stats    lsm.RewriteStats
+	bad      map[bucketKey]error // partitions that stay as they are, since trying again is in vain until somebody mends them
 }
 
 // numbered takes the name of a file apart: what all files of one writer have in common, and the number that counts them.
@@ -47,11 +48,12 @@ func numbered(name string) (writer string, number int) {
 // known is what a partition has in real buckets.
 type known struct {
 	total int32           // buckets; 0: there are no files
-	seq   map[int32]int64 // by bucket, the greatest sequence number
+	seq   map[int32]int64 // by bucket, the next sequence number
+	err   error           // that nobody can go on from them
 }
 
 // run returns what is to be committed: a message for each bucket that gets rows, and one for the files of each partition that are done
-// with. After an error no file is left.
+// with. A partition that can't be moved doesn't keep the others (bad). After an error no file is left.
 func (m *move) run(ctx context.Context) (out []table.CommitMessage, err error) {
 	defer func() {
 		if err != nil {
@@ -77,10 +79,16 @@ func (m *move) run(ctx context.Context) (out []table.CommitMessage, err error) {
 	for i := range m.parts {
 		p := &m.parts[i]
 		made, err := w.partition(ctx, p, there[string(p.part.bytes)])
-		out = append(out, made...)
 		if err != nil {
-			return out, fmt.Errorf("partition %q: %w", p.part.path, err)
+			m.removeAll(ctx, made)
+			err = fmt.Errorf("partition %q: %w", p.part.path, err)
+			if ctx.Err() != nil || !permanent(err) && !errors.Is(err, lsm.ErrRefusedRecord) {
+				return out, err
+			}
+			m.bad[bucketKey{string(p.part.bytes), table.PostponeBucket}] = err
+			continue
 		}
+		out = append(out, made...)
 		out = append(out, table.CommitMessage{
 			Partition: p.part.bytes, Bucket: table.PostponeBucket, TotalBuckets: table.PostponeBucket, Compact: table.CompactIncrement{Before: p.files},
 		})
@@ -99,10 +107,9 @@ func (m *move) removeAll(ctx context.Context, out []table.CommitMessage) {
 // base looks at the real buckets of the newest snapshot, which may have got rows since the job was planned.
 func (m *move) base(ctx context.Context) (map[string]*known, error) {
 	wanted, there := map[string]bool{}, map[string]*known{}
-	paths := map[string]string{}
 	for i := range m.parts {
 		p := string(m.parts[i].part.bytes)
-		wanted[p], there[p], paths[p] = true, &known{seq: map[int32]int64{}}, m.parts[i].part.path
+		wanted[p], there[p] = true, &known{seq: map[int32]int64{}}
 	}
 	s, err := m.t.Latest(ctx)
 	if err != nil {
@@ -120,7 +127,7 @@ func (m *move) base(ctx context.Context) (map[string]*known, error) {
 			k.total = e.TotalBuckets
 		}
 		if k.total != e.TotalBuckets || k.total < 1 {
-			return nil, fmt.Errorf("%w: partition %q has files of %d and of %d buckets", table.ErrCorrupt, paths[string(e.Partition)], k.total, e.TotalBuckets)
+			k.err = fmt.Errorf("%w: there are files of %d and of %d buckets", table.ErrCorrupt, k.total, e.TotalBuckets)
 		}
 		k.seq[e.Bucket] = max(k.seq[e.Bucket], e.File.MaxSeq+1)
 	}
@@ -203,6 +210,9 @@ func (m *move) newWriter() (*moveWriter, error) {
 
 // partition writes the rows of a partition. What it returns beside an error is to be removed.
 func (w *moveWriter) partition(ctx context.Context, p *postponed, there *known) (out []table.CommitMessage, err error) {
+	if there.err != nil {
+		return nil, there.err
+	}
 	total := int(there.total)
 	if total == 0 {
 		total = w.defaultN

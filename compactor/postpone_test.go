@@ -572,3 +572,47 @@ func TestAPartitionThatGetsBucketsMeanwhile(t *testing.T) {
 		require.LessOrEqual(t, len(w.runs("db.a")), 3)
 	})
 }
+
+// TestADamagedPartitionKeepsNoOtherWaiting: its rows stay where they are until somebody mends them.
+func TestADamagedPartitionKeepsNoOtherWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("db.a", table.Options{"bucket": "-2", "postpone.default-bucket-num": "2"})
+		w.postpone("db.a", "d1", nil, upserts("v", 0, 20))
+		path := pathsIn(w, "dt=d1/bucket-postpone/")[0]
+		good, err := w.fsys.Open(t.Context(), path)
+		require.NoError(t, err)
+		whole := make([]byte, good.Size())
+		_, err = good.ReadAt(whole, 0)
+		require.NoError(t, err)
+		require.NoError(t, good.Close())
+		w.fsys.Overwrite(path, []byte("no such file"))
+		w.postpone("db.a", "d2", nil, upserts("v", 0, 20))
+		w.postpone("db.a", "d3", nil, upserts("v", 0, 20))
+
+		_, err = w.service(compactor.Config{}, w.tables).Once(t.Context())
+		require.ErrorIs(t, err, table.ErrCorrupt)
+		require.ErrorContains(t, err, "dt=d1")
+		require.Len(t, contents(t, w.open("db.a")), 40)
+		require.Equal(t, 1, w.waiting("db.a"))
+
+		var tries int
+		s := w.service(compactor.Config{Listener: compactor.Listener{JobEnd: func(j compactor.JobInfo) {
+			if j.Bucket == table.PostponeBucket {
+				tries++
+			}
+		}}}, w.tables)
+		stop := running(t, s)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, 1, statsOf(t, s, "db.a").Broken)
+		require.Equal(t, 1, tries)
+		w.postpone("db.a", "d2", nil, upserts("w", 0, 20))
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, w.waiting("db.a"))
+		w.fsys.Overwrite(path, whole)
+		time.Sleep(time.Hour)
+		require.Zero(t, statsOf(t, s, "db.a").Broken)
+		stop()
+		w.check(false)
+	})
+}

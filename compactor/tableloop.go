@@ -200,6 +200,9 @@ func (l *tableLoop) collect() {
 	for _, f := range results {
 		l.count(f)
 		l.replan = true
+		if f.c.move != nil && l.t != nil {
+			l.badPartitions(f.c.move)
+		}
 		switch {
 		case f.info.Err != nil:
 			l.jobFailed(f)
