@@ -38,6 +38,7 @@ func (s *Source) ReadExactly() string {
 		return "the server doesn't tell where its log is"
 	}
 	s.exact = true
+	s.log.Info("the initial read is of one moment, since changes must not come twice: nothing is committed before its end, and it begins anew when it is interrupted")
 	for _, k := range s.key { // by these rows are told apart, so that they must be as exact
 		if !slices.ContainsFunc(s.opts.Key, func(t string) bool { return strings.EqualFold(t, k) }) {
 			s.opts.Key = append(slices.Clone(s.opts.Key), k)

@@ -144,7 +144,9 @@ func (s *stream) followOnce(ctx context.Context, from start, prefer string) erro
 	if err != nil {
 		return err
 	}
-	s.src.log.Info("following the log", "host", srv.addr, "from", s.where())
+	if s.upTo == nil {
+		s.src.log.Info("following the log", "host", srv.addr, "from", s.where())
+	}
 	_, err = streamer.GetEvent(ctx) // gives only the error that ended the stream
 	return err
 }

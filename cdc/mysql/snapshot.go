@@ -18,7 +18,7 @@ import (
 
 // snapshotReader reads a table without locks, in pages of its key, with several connections. Each page is one short
 // statement of its own; the log that is read afterwards, from a position taken before the first page, makes up for what
-// changed meanwhile, since writing a row again with the same key changes nothing.
+// changed meanwhile, since writing a row again with the same key changes nothing. Where it does, see Source.ReadExactly.
 type snapshotReader struct {
 	cfg     *Config
 	table   *TableInfo

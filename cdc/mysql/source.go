@@ -345,10 +345,7 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 		}
 		r.walk = r.walk && walkable(c)
 	}
-	if s.exact {
-		s.log.Info("the initial read is of one moment, since changes must not come twice: nothing is committed before its end, and it begins anew when it is interrupted")
-		s.progress = &Progress{}
-	} else if !r.walk {
+	if !r.walk && !s.exact {
 		s.log.Warn("the initial read goes in one piece and begins anew when it is interrupted: the key has a column whose values can't be compared as they sort", "key", s.key)
 		s.progress = &Progress{}
 	}

@@ -264,6 +264,7 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	if w.NeedsCatchUp() {
 		j.src.MarkCatchUp()
 	}
+	j.readExactly(w)
 	j.warnOfEngine(w)
 	metrics.writer.Store(w)
 	metrics.source.Store(j.src)
@@ -347,8 +348,15 @@ func (j *job) warnOfEngine(w *writer.Writer) {
 	if t.Refuses != nil {
 		j.log.Warn("the first DELETE of a row will end this program with exit code 5, and so may an UPDATE", "table", j.path, "reason", t.Refuses)
 	}
-	if t.NotRepeatable != "" && j.state == nil && j.source.Startup == mysql.StartInitial {
-		j.log.Warn("values add up: when rows of the source change while it is read, this program ends after the initial read with exit code 2", "table", j.path, "reason", t.NotRepeatable)
+}
+
+// readExactly sees to it that no change comes twice where the merge engine or the changelog can't take that.
+func (j *job) readExactly(w *writer.Writer) {
+	if !w.NeedsExactRead() {
+		return
+	}
+	if why := j.src.ReadExactly(); why != "" {
+		j.log.Warn("the source can't be read as it is at one moment: when rows of it change during the initial read, this program ends after that with exit code 2", "table", j.path, "reason", why)
 	}
 }
 
