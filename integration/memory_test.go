@@ -79,7 +79,7 @@ func TestCompactionsStayWithinTheBuffer(t *testing.T) {
 	const buffer = 48
 	db := testkit.MySQL(t).Database(t)
 	db.Exec("CREATE TABLE s (id BIGINT PRIMARY KEY, data VARCHAR(1100), x BIGINT)")
-	insertWide(db, 150<<10)
+	insertWide(db, 60<<10)
 	j := testkit.NewJob(t, db, "s")
 	j.Interval = "300ms"
 	j.Conf["write-only"], j.Conf["bucket"], j.Conf["num-sorted-run.compaction-trigger"] = "false", "2", "2"
