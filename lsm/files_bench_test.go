@@ -14,7 +14,7 @@ import (
 )
 
 // benchTable has rows of about 140 bytes: BIGINT key, 100 random characters, a date as text.
-func benchTable(b *testing.B, formatID string) *table.Table {
+func benchTable(b testing.TB, formatID string) *table.Table {
 	return mustCreate(b, table.Spec{
 		Fields: []row.Field{
 			{Name: "id", Type: mustType(b, "BIGINT NOT NULL")}, {Name: "data", Type: mustType(b, "STRING")}, {Name: "dt", Type: mustType(b, "STRING NOT NULL")},
@@ -45,7 +45,7 @@ func benchRows(s *table.Schema, batches, first, step int) []*KeyValues {
 	return out
 }
 
-func benchWrite(b *testing.B, f *Files, rows []*KeyValues) []table.DataFile {
+func benchWrite(b testing.TB, f *Files, rows []*KeyValues) []table.DataFile {
 	w := f.NewWriter(b.Context(), noPartition, 0, 0, Data, table.SourceAppend)
 	for _, kv := range rows {
 		require.NoError(b, w.Write(kv))

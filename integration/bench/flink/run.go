@@ -147,7 +147,7 @@ func (r *runner) launch(ctx context.Context, s *setting, warehouse, name string,
 	if !s.Compact {
 		return j, nil
 	}
-	if err = j.there(ctx, r.limit); err == nil {
+	if err = j.there(ctx, r.limit, p); err == nil {
 		j.compact, err = r.compaction(s, warehouse, name+"-compaction")
 	}
 	if err != nil {
@@ -157,10 +157,13 @@ func (r *runner) launch(ctx context.Context, s *setting, warehouse, name string,
 	return j, nil
 }
 
-// there waits until there is a table.
-func (w *watcher) there(ctx context.Context, limit time.Duration) error {
+// there waits until there is a table, as long as the job lives that makes it.
+func (w *watcher) there(ctx context.Context, limit time.Duration, p *process) error {
 	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
 		if _, err := w.open(ctx); err == nil || time.Now().After(deadline) {
+			return err
+		}
+		if err := p.alive(); err != nil {
 			return err
 		}
 	}
