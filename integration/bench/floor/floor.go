@@ -16,9 +16,9 @@ type Cost struct {
 	Zstd  float64 `json:"zstd_cpu_s,omitempty"`
 	Write float64 `json:"write_cpu_s,omitempty"` // with an fsync of each file
 	Files int     `json:"files,omitempty"`
-	Plain int64   `json:"plain_bytes,omitempty"` // before compression
-	Bytes int64   `json:"bytes,omitempty"`       // as written
-	Size  float64 `json:"zstd_size_ratio,omitempty"`  // of what bare zstd came to, to what the files have of it
+	Plain int64   `json:"plain_bytes,omitempty"`     // before compression
+	Bytes int64   `json:"bytes,omitempty"`           // as written
+	Size  float64 `json:"zstd_size_ratio,omitempty"` // of what bare zstd came to, to what the files have of it
 }
 
 // Files finds the data and changelog files below a directory that aren't in known.
