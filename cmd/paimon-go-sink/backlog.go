@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/writer"
 )
 
 // backlog watches how deep level 0 of the table's buckets is. It grows with each commit and only a compaction, which is somebody
@@ -82,12 +83,16 @@ func (j *job) watch(ctx context.Context, t *table.Table, m *metrics) {
 		}
 		b.files.Store(int64(files))
 		if b.seen(deepest, time.Now()) {
-			if !t.Options().Bool(table.KeyWriteOnly) {
+			if writer.Compacts(t.Options()) {
 				j.log.Warn("compaction inside the writer is behind: readers have to merge ever more files. Give it more --compaction_workers, or a dedicated one with write-only=true",
 					"level0_files_of_worst_bucket", deepest, "compaction_trigger", b.trigger)
 				continue
 			}
-			j.log.Warn("nobody compacts the table, or too slowly: readers have to merge ever more files. Run a dedicated compaction beside this job: paimon-go-compact compact --warehouse "+
+			suffer := "readers have to merge ever more files"
+			if t.Options().Int(table.KeyBucket) == table.PostponeBucket {
+				suffer = "readers don't see rows before that"
+			}
+			j.log.Warn("nobody compacts the table, or too slowly: "+suffer+". Run a dedicated compaction beside this job: paimon-go-compact compact --warehouse "+
 				j.args.Warehouse+" --database "+j.args.Database+" --table "+j.args.Table, "level0_files_of_worst_bucket", deepest, "compaction_trigger", b.trigger)
 		}
 	}
