@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,11 +58,16 @@ func (x *Table) Open() *table.Table {
 	return t
 }
 
-// Copy copies the table's directory into another warehouse.
+// Copy copies the table's directory into another warehouse. What compacts the table beside it may remove what it made in vain meanwhile.
 func (x *Table) Copy(warehouse string) *Table {
 	x.t.Helper()
 	y := TableAt(x.t, warehouse, x.Database, x.Name)
-	require.NoError(x.t, os.CopyFS(y.Path(), os.DirFS(x.Path())))
+	err := os.CopyFS(y.Path(), os.DirFS(x.Path()))
+	for tries := 0; tries < 100 && errors.Is(err, os.ErrNotExist); tries++ {
+		require.NoError(x.t, os.RemoveAll(y.Path()))
+		err = os.CopyFS(y.Path(), os.DirFS(x.Path()))
+	}
+	require.NoError(x.t, err)
 	return y
 }
 
