@@ -135,17 +135,20 @@ func (s *stream) followOnce(ctx context.Context, from start, prefer string) erro
 	release := context.AfterFunc(ctx, syncer.Close)
 	defer release()
 	var streamer *replication.BinlogStreamer
+	if !from.byGTID {
+		s.file, s.pos = from.file, uint64(from.pos)
+	}
+	at := s.where() // the syncer's goroutine moves it
 	if from.byGTID {
 		streamer, err = syncer.StartSyncGTID(s.gset.clone().set)
 	} else {
-		s.file, s.pos = from.file, uint64(from.pos)
 		streamer, err = syncer.StartSync(gomysql.Position{Name: from.file, Pos: from.pos})
 	}
 	if err != nil {
 		return err
 	}
 	if s.upTo == nil {
-		s.src.log.Info("following the log", "host", srv.addr, "from", s.where())
+		s.src.log.Info("following the log", "host", srv.addr, "from", at)
 	}
 	_, err = streamer.GetEvent(ctx) // gives only the error that ended the stream
 	return err
