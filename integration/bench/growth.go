@@ -41,16 +41,6 @@ var curves = []curve{
 // grows tells whether the workload is a point of a curve.
 func (w workload) grows() bool { return strings.HasPrefix(w.Kind, growthPrefix) }
 
-// curve is the curve that the workload is a point of.
-func (w workload) curve() *curve {
-	for i := range curves {
-		if growthPrefix+curves[i].name == w.Kind {
-			return &curves[i]
-		}
-	}
-	return nil
-}
-
 // growth are all points of all curves up to a greatest one, few rows and many rows one after the other.
 func (w workload) growth(selection string, most int) (out []workload) {
 	for i := range curves {

@@ -50,7 +50,7 @@ var mayImport = []struct {
 var notImport = []struct{ prefix, but, why string }{
 	{"github.com/apache/arrow-go/v18/parquet/pqarrow", "", "it brings grpc and boxes values; use parquet/file"},
 	{"github.com/apache/arrow-go/v18/arrow/compute", "", "it brings a second engine"},
-	{"github.com/apache/arrow-go", "format/parquet", "Parquet is format/parquet's matter"},
+	{"github.com/apache/arrow-go", "format/parquet integration/bench", "Parquet is format/parquet's matter"},
 	{"github.com/hamba/avro", "format/avro", "Avro is format/avro's matter"},
 	{"github.com/go-mysql-org/go-mysql", "cdc/mysql integration", "a program that embeds the writer links no MySQL client"},
 	{"github.com/pingcap/tidb", "cdc/mysql/ddl", "the DDL parser is large"},
