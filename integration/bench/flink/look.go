@@ -43,6 +43,9 @@ func (w *watcher) wait(ctx context.Context, limit time.Duration, ps []*process, 
 		if s != nil || err != nil {
 			return s, err
 		}
+		if err := ctx.Err(); err != nil { // so that processes are stopped
+			return nil, err
+		}
 		for _, p := range ps {
 			if err := p.alive(); err != nil {
 				return nil, err

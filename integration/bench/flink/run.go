@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -163,7 +164,7 @@ func (w *watcher) there(ctx context.Context, limit time.Duration, p *process) er
 		if _, err := w.open(ctx); err == nil || time.Now().After(deadline) {
 			return err
 		}
-		if err := p.alive(); err != nil {
+		if err := errors.Join(ctx.Err(), p.alive()); err != nil {
 			return err
 		}
 	}
