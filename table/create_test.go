@@ -194,7 +194,6 @@ func TestBytesDoNotPartitionWhatIsWritten(t *testing.T) {
 
 func TestCreateAllowsWhatOnlyWritersRefuse(t *testing.T) {
 	for _, o := range []Options{
-		{"bucket": "-2"},
 		{"bucket": "1", "file.format": "orc"},
 	} {
 		fsys := mem.New()

@@ -162,7 +162,7 @@ func TestWritersRefuseWhatTheyCannotNeglect(t *testing.T) {
 	}
 	require.NoError(t, good.CheckWritable())
 	for name, value := range map[string]string{
-		"bucket": "-2", "file.format": "orc", "file.format.per.level": "0:avro,5:orc", "branch": "dev",
+		"file.format": "orc", "file.format.per.level": "0:avro,5:orc", "branch": "dev",
 		"manifest.format": "orc", "encryption.mechanism": "plain",
 		"data-file.external-paths": "s3://b/x", "pk-clustering-override": "true", "chain-table.enabled": "true", "sequence.snapshot-ordering": "true",
 		"row-tracking.enabled": "true", "metadata.iceberg.storage": "table-location", "type": "format-table", "primary-key.nullable": "true",
@@ -263,13 +263,13 @@ func TestEditDistance(t *testing.T) {
 
 func TestTheCompactorHasLimitsOfItsOwn(t *testing.T) {
 	for _, o := range []Options{
-		{"bucket": "4"}, {"bucket": "-1"}, {"write-only": "false", "merge-engine": "aggregation"}, {"changelog-producer": "input"}, {"changelog-producer": "lookup"}, {"changelog-producer": "full-compaction"},
+		{"bucket": "4"}, {"bucket": "-1"}, {"bucket": "-2"}, {"write-only": "false", "merge-engine": "aggregation"}, {"changelog-producer": "input"}, {"changelog-producer": "lookup"}, {"changelog-producer": "full-compaction"},
 		{"merge-engine": "partial-update"}, {"merge-engine": "first-row"}, {"partition.timestamp-format.strict": "true"},
 	} {
 		require.NoError(t, o.CheckCompactable(), o)
 	}
 	bad := Options{
-		"bucket": "-2", "deletion-vectors.bitmap64": "true", "file.format": "orc", "branch": "dev",
+		"deletion-vectors.bitmap64": "true", "file.format": "orc", "branch": "dev",
 		"pk-clustering-override": "true", "encryption.mechanism": "plain", "sequence.snapshot-ordering": "true",
 	}
 	for name, value := range bad {
