@@ -85,6 +85,10 @@ type Pipeline struct {
 // quietTicks is the number of ticks without rows after which a moved position is saved beside the table.
 const quietTicks = 4
 
+// firstCommit is when the first rows of a run are committed, if their tick is later: that the job works is seen at once, and a
+// small table is there. One set of small files a run is no burden.
+const firstCommit = 200 * time.Millisecond
+
 // stopGrace bounds how long a stop waits for the end of the transaction under way. Leaving that out is safe: it is read
 // again at the next start.
 const stopGrace = 10 * time.Second
@@ -182,9 +186,17 @@ func (p *Pipeline) watch(ctx context.Context, stop <-chan struct{}) func() {
 // asked for; then p.open tells whether a transaction had to be left.
 func (p *Pipeline) untilTick(ctx context.Context) (bool, error) {
 	p.tick = time.Now().Add(p.Interval)
-	due, cancel := context.WithDeadline(p.stopping, p.tick)
+	due, cancel := context.WithCancel(p.stopping)
 	defer cancel()
+	timer := time.AfterFunc(p.Interval, cancel)
+	defer timer.Stop()
 	for {
+		if p.dirty && p.id == p.NextID {
+			if first := time.Now().Add(firstCommit); first.Before(p.tick) {
+				p.tick = first
+				timer.Reset(firstCommit)
+			}
+		}
 		wait := due
 		if p.open {
 			wait = p.grace

@@ -142,10 +142,22 @@ func TestPipelineCommitsAtTicksAndAtTheEnd(t *testing.T) {
 	require.Equal(t, []string{"retarget 3", "write 1", "write 2", "checkpoint 7 at b", "write 3", "checkpoint 8 at c", "wait"}, log)
 }
 
+func TestPipelineCommitsItsFirstRowsSoon(t *testing.T) {
+	log, err := play(t, &recorder{}, 0,
+		step{after: at(5.1), ev: Event{Rows: rowsOf(1), Pos: pos("a")}},
+		step{after: at(5.2), ev: Event{Rows: rowsOf(2), Pos: pos("b")}},
+		step{after: at(5.4), ev: Event{Rows: rowsOf(3), Pos: pos("c")}},
+		step{after: at(6.2), ev: Event{Rows: rowsOf(4), Pos: pos("d")}},
+		step{after: at(6.4), ev: Event{Rows: rowsOf(5), Pos: pos("e")}},
+		step{after: at(6.5), err: io.EOF})
+	require.NoError(t, err)
+	require.Equal(t, []string{"retarget 3", "write 1", "write 2", "checkpoint 7 at b", "write 3", "write 4", "checkpoint 8 at d", "write 5", "checkpoint 9 at e", "wait"}, log)
+}
+
 func TestPipelineNeverCommitsInsideATransaction(t *testing.T) {
 	log, err := play(t, &recorder{}, 0,
 		step{after: at(.1), ev: Event{Rows: rowsOf(1), Pos: pos("a")}},
-		step{after: at(.9), ev: Event{Rows: rowsOf(2)}},
+		step{after: at(.2), ev: Event{Rows: rowsOf(2)}},
 		step{after: at(2.5), ev: Event{Rows: rowsOf(3)}},
 		step{after: at(2.6), ev: Event{Rows: rowsOf(4), Pos: pos("b")}},
 		step{after: at(2.7), err: io.EOF})

@@ -44,7 +44,7 @@ type syncArgs struct {
 	MetadataColumnPrefix string `name:"metadata-column-prefix" help:"Not supported yet."`
 	SyncPKFromSource     string `name:"sync-primary-keys-from-source-schema" default:"true" enum:"true,false" help:"Take the primary key of the source when --primary_keys is not given."`
 
-	CommitInterval    time.Duration `name:"commit-interval" default:"15s" help:"Time between commits."`
+	CommitInterval    time.Duration `name:"commit-interval" default:"15s" help:"Time between commits. The first of a run comes 0.2 s after its first rows."`
 	StoragePatience   time.Duration `name:"storage-patience" default:"24h" help:"How long the storage may fail, or be full, before the job gives up with exit 7. Until then it starts again from its last commit, by itself. 0s: at the first failure."`
 	StopAtLatest      bool          `name:"stop-at-latest" help:"Sync up to where the source is now, commit, and exit."`
 	Listen            string        `name:"listen" placeholder:"ADDR" help:"Serve /metrics, /healthz and /debug/pprof on this address."`
