@@ -71,7 +71,7 @@ func TestPlanB(t *testing.T) {
 			j.At().Compact("compact", "--once") // what is left at the end, whose changelog is still to come
 			runs, files := j.At().MaxRuns()
 			t.Logf("then %d runs, %d files", runs, files)
-			testkit.RequireSameRows(t, "the replay", rows, testkit.Replayed(t, j.At().JavaChanges(testkit.JavaVersions[0])))
+			testkit.RequireSameRows(t, "the replay", rows, j.At().JavaReplayed(testkit.JavaVersions[0]))
 			j.At().RequireCleanFiles()
 		})
 	}

@@ -149,6 +149,19 @@ func Replayed(t testing.TB, list []Change) []string {
 	return r.Rows()
 }
 
+// JavaReplayed is Replayed of the whole stream as a Java version reads it, a few snapshots at a time.
+func (x *Table) JavaReplayed(version string) []string {
+	x.t.Helper()
+	r := NewReplay(x.t)
+	const step = 20
+	for from, last := int64(1), x.Latest(); from <= last; from += step {
+		for _, c := range x.JavaChanges(version, "--from", fmt.Sprint(from), "--to", fmt.Sprint(from+step-1)) {
+			r.Apply(c)
+		}
+	}
+	return r.Rows()
+}
+
 // RowsAbove are a snapshot's rows as they are without the levels below one, sorted: the newest record of each key, found by a
 // plain look at all of them. It is for deduplicate tables without a sequence field.
 func (x *Table) RowsAbove(s *table.Snapshot, level int) []string {
