@@ -36,13 +36,13 @@ type move struct {
 
 // numbered takes the name of a file apart: what all files of one writer have in common, and the number that counts them.
 func numbered(name string) (writer string, number int) {
-	base, _, _ := strings.Cut(name, ".")
-	i := strings.LastIndexByte(base, '-')
-	n, err := strconv.Atoi(base[i+1:])
+	i := strings.LastIndexByte(name, '-')
+	count, _, _ := strings.Cut(name[i+1:], ".") // one before may be of the commit user
+	n, err := strconv.Atoi(count)
 	if i < 0 || err != nil {
 		return name, 0
 	}
-	return base[:i], n
+	return name[:i], n
 }
 
 // known is what a partition has in real buckets.
