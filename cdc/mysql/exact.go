@@ -88,6 +88,7 @@ func (r *snapshotReader) openViews(ctx context.Context, n int) (*views, error) {
 func (r *snapshotReader) openViewsOnce(ctx context.Context, n int) (_ *views, err error) {
 	src := r.src
 	v := &views{touched: newTouched(r.target, r.key, len(r.table.PrimaryKey) > 0)}
+	v.touched.moment = src.flavor == flavorMariaDB || src.server.gtidOn()
 	defer func() {
 		if err != nil {
 			v.close()
@@ -193,7 +194,7 @@ func (s *Source) readBetween(ctx context.Context, low, high *Position, t *touche
 		return nil, err
 	}
 	st.upTo = high
-	ctx, cancel := context.WithTimeout(ctx, betweenTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, betweenTime, fmt.Errorf("it can't be read within %v: %w", betweenTime, cdc.ErrSource))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
@@ -210,6 +211,9 @@ func (s *Source) readBetween(ctx context.Context, low, high *Position, t *touche
 			err = t.take(ev.Rows)
 		}
 		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			return nil, fmt.Errorf("the log from %s to %s: %w", low, high, err)
 		}
 	}
@@ -224,10 +228,11 @@ func (s *Source) readBetween(ctx context.Context, low, high *Position, t *touche
 
 // touched are rows that a part of the log names, as they are after it.
 type touched struct {
-	key  []int // target positions of the source's key
-	keys bool  // that is a key of the table
-	at   map[string]int
-	rows *row.Batch
+	key    []int // target positions of the source's key
+	keys   bool  // that is a key of the table
+	moment bool  // the part of the log is no longer than it takes to open the views
+	at     map[string]int
+	rows   *row.Batch
 }
 
 const (
@@ -269,6 +274,9 @@ func (t *touched) take(b *row.Batch) error {
 	if size() > touchedBytes {
 		t.shrink()
 		if size() > touchedBytes/2 {
+			if t.moment { // a large transaction came just then
+				return fmt.Errorf("%w, in more than %d MiB", errUnsettled, touchedBytes>>21)
+			}
 			return fmt.Errorf("too much changed lately to read the table exactly: without GTIDs the log of the last minutes is needed; set gtid_mode=ON, or start in a quieter time: %w", cdc.ErrUsage)
 		}
 	}

@@ -119,11 +119,15 @@ func TestTouchedIsBounded(t *testing.T) {
 		require.NoError(t, put(1))
 		require.LessOrEqual(t, touched.rows.Bytes(), touchedBytes+8<<20)
 	}
-	var err error
-	for id := int32(0); err == nil && id < 100; id++ {
-		err = put(id)
+	fill := func() (err error) {
+		for id := int32(0); err == nil && id < 100; id++ {
+			err = put(id)
+		}
+		return err
 	}
-	require.ErrorContains(t, err, "gtid_mode=ON")
+	require.ErrorContains(t, fill(), "gtid_mode=ON")
+	touched.moment = true
+	require.ErrorIs(t, fill(), errUnsettled, "the next moment may have less")
 	keyless := newTouched(&typ, nil, false)
 	require.NoError(t, keyless.take(row.NewBatch(&typ)))
 	require.ErrorIs(t, keyless.take(b), errUnsettled)
