@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -438,6 +439,33 @@ func TestAFailingCompactionHoldsNothingUp(t *testing.T) {
 		require.Equal(t, 8, level0(t, tbl))
 		require.Positive(t, w.Stats().CompactionFailures)
 	}
+}
+
+// Files that could not be read are read again in time, whatever wakes the keeper in between.
+func TestACommitWaitsForAReadNoLongerThanForItsRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, tbl := compactedTable(t, "changelog-producer", "lookup")
+		w := openWriter(t, tbl, Config{})
+		writeTick(t, w, tbl, 1)
+		synctest.Wait()
+		c := w.inline
+		c.retryAt = time.Now().Add(firstRetry) // as after a read that failed
+		c.mu.Lock()
+		for _, b := range c.buckets {
+			c.mistrust(b)
+		}
+		c.mu.Unlock()
+		require.NoError(t, w.Write(t.Context(), batchOf(tbl, 20, 40, "d")))
+		require.NoError(t, w.Checkpoint(t.Context(), 2, nil))
+		synctest.Wait()
+		c.poke()
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context()))
+		require.LessOrEqual(t, time.Since(start), firstRetry)
+		require.Zero(t, level0(t, tbl))
+		require.NoError(t, w.Close(t.Context()))
+	})
 }
 
 func TestEachCommitHoldsItsChangelog(t *testing.T) {

@@ -208,7 +208,7 @@ func (c *compactions) scan(want map[string][]int32) (map[bucketKey]bucketFiles, 
 // look asks the strategy about the buckets in the queue, and returns when to look again, zero for when something happens.
 func (c *compactions) look() (again time.Time) {
 	c.mu.Lock()
-	queue := c.queue
+	queue, waiting := c.queue, len(c.unknown) > 0
 	c.queue = nil
 	for _, b := range queue {
 		b.queued = false
@@ -220,14 +220,13 @@ func (c *compactions) look() (again time.Time) {
 			again = at
 		}
 	}
+	if waiting && !c.retryAt.IsZero() {
+		later(c.retryAt)
+	}
 	for _, b := range queue {
 		c.mu.Lock()
 		switch {
-		case b.running: // it is queued again at the end
-		case !b.known:
-			if !c.retryAt.IsZero() {
-				later(c.retryAt)
-			}
+		case b.running, !b.known: // it is queued again when it has ended, when it has been read
 		case b.retryAt.After(now) && !b.full:
 			c.giveUp(b)
 			later(b.retryAt)

@@ -210,6 +210,31 @@ func TestPostponedFilesAreAsPaimonMakesThem(t *testing.T) {
 	}
 }
 
+// Java's compaction may replay files out of order whose ranges of keys don't overlap.
+func TestPostponedFilesHaveTheRangeOfAllTheirKeys(t *testing.T) {
+	_, tbl := postponeTable(t)
+	w := openWriter(t, tbl, Config{CommitUser: "job"})
+	for _, ids := range [][]int{{5, 300, 1, 7}, {6, 2}, {256, 4}} {
+		for _, id := range ids {
+			require.NoError(t, w.Write(t.Context(), batchOf(tbl, id, id+1, "d")))
+		}
+		require.NoError(t, w.Checkpoint(t.Context(), int64(ids[0]), nil))
+	}
+	require.NoError(t, w.Wait(t.Context()))
+	keyType := row.NewRow(tbl.Schema().RowType().Fields[0])
+	var got [][]int64
+	for _, files := range postponedFiles(t, tbl) {
+		for i := range files {
+			b := row.NewBatch(&keyType)
+			for _, key := range [][]byte{files[i].File.MinKey, files[i].File.MaxKey} {
+				require.NoError(t, row.DecodeSerializedRow(key, []*row.Type{&keyType.Fields[0].Type}, b))
+			}
+			got = append(got, b.Cols[0].I64)
+		}
+	}
+	require.Equal(t, [][]int64{{1, 300}, {2, 6}, {4, 256}}, got)
+}
+
 // A column that Avro can't hold: then files are of the table's own format.
 func TestPostponedFilesOfColumnsThatAvroLacks(t *testing.T) {
 	fields := append(guideFields(), row.Field{ID: 3, Name: "at", Type: row.Type{Root: row.Timestamp, Precision: 9, Nullable: true}})
