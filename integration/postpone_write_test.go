@@ -164,6 +164,35 @@ func TestJavaCompactsWhatWePostpone(t *testing.T) {
 	}
 }
 
+// TestJavaCompactsManyPostponedFilesInOrder: Java packs many files into splits by their ranges of keys and keeps the order of those in
+// one split only, so that files with a key in common must have ranges that overlap.
+func TestJavaCompactsManyPostponedFilesInOrder(t *testing.T) {
+	java := testkit.JavaVersions[0]
+	x := postponedTable(t, table.Options{"bucket": "-2", "write-only": "true"})
+	p := &postponer{t: t, rng: seed(t), x: x, states: map[int32]string{}}
+	p.open()
+	put := func(keys ...int32) {
+		b := row.NewBatch(p.w.Type())
+		for _, k := range keys {
+			p.n++
+			r := postponedRow{row.Insert, 3 * k, p.n} // all in one partition
+			r.appendTo(b)
+			p.states[r.k] = r.text()
+		}
+		require.NoError(t, p.w.Write(t.Context(), b))
+		p.id++
+		require.NoError(t, p.w.Checkpoint(t.Context(), p.id, nil))
+	}
+	put(500, 1, 600)
+	for k := range int32(45) {
+		put(100 + k)
+	}
+	put(1)
+	require.NoError(t, p.w.Close(t.Context()))
+	x.Java(java, "postpone-compact")
+	testkit.RequireSameRows(t, "the model", p.contents(), x.JavaRows(java))
+}
+
 func (p *postponer) contents() (out []string) {
 	for _, s := range p.states {
 		out = append(out, s)

@@ -34,6 +34,8 @@ type Files struct {
 	target int64 // bytes at which a file is closed
 	block  int64 // bytes that a row group may have at most; 0: as the options say
 
+	unsorted bool // rows come in any order (table.PostponeBucket)
+
 	mu       sync.Mutex
 	settings map[settingsKey]*fileSettings // guarded by mu; filled as levels come up
 }

@@ -33,6 +33,7 @@ type fileWriter struct {
 	minSeq, maxSeq int64
 	keptSeq        int64 // the greatest of rows that are no deletes
 	minKey, maxKey []byte
+	least, most    *row.Batch // rows with these keys, of files that are not sorted
 }
 
 func (f *Files) newFile(ctx context.Context, store FileStore, set *fileSettings, dir, name string, m *meter) (*fileWriter, error) {
@@ -75,13 +76,51 @@ func (w *fileWriter) write(kv *KeyValues) error {
 	for i, k := range w.files.layout.keys {
 		w.keys[i] = &kv.Rows.Cols[k]
 	}
-	if w.rows == 0 {
-		w.minKey = row.AppendSerializedRow(nil, w.keys, 0)
-	}
 	n := kv.Len()
-	w.maxKey = row.AppendSerializedRow(w.maxKey[:0], w.keys, n-1)
+	if w.files.unsorted {
+		w.widen(kv.Rows)
+	} else {
+		if w.rows == 0 {
+			w.minKey = row.AppendSerializedRow(nil, w.keys, 0)
+		}
+		w.maxKey = row.AppendSerializedRow(w.maxKey[:0], w.keys, n-1)
+	}
 	w.rows += int64(n)
 	return nil
+}
+
+// widen makes the range of keys contain those of b, which are in any order.
+func (w *fileWriter) widen(b *row.Batch) {
+	least, most := 0, 0
+	for i := 1; i < b.N; i++ {
+		if w.compareKeys(b, i, b, least) < 0 {
+			least = i
+		} else if w.compareKeys(b, i, b, most) > 0 {
+			most = i
+		}
+	}
+	if w.least == nil {
+		w.least, w.most = row.NewBatch(b.Type), row.NewBatch(b.Type)
+	}
+	if w.rows == 0 || w.compareKeys(b, least, w.least, 0) < 0 {
+		w.least.Reset()
+		w.least.AppendRange(b, least, least+1)
+		w.minKey = row.AppendSerializedRow(w.minKey[:0], w.keys, least)
+	}
+	if w.rows == 0 || w.compareKeys(b, most, w.most, 0) > 0 {
+		w.most.Reset()
+		w.most.AppendRange(b, most, most+1)
+		w.maxKey = row.AppendSerializedRow(w.maxKey[:0], w.keys, most)
+	}
+}
+
+func (w *fileWriter) compareKeys(a *row.Batch, i int, b *row.Batch, j int) int {
+	for _, k := range w.files.layout.keys {
+		if c := row.CompareValues(&a.Cols[k], i, &b.Cols[k], j); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 // full reports whether the file has reached its size or number of rows.

@@ -14,7 +14,8 @@ import (
 const unknownSeq = -1
 
 // NewPostponeFiles is NewFiles for table.PostponeBucket: Avro without statistics, where the table's columns have a form in Avro, under
-// names that tell the writer (table.PostponePrefix). Formats of single levels and statistics of single columns hold here too.
+// names that tell the writer (table.PostponePrefix). The range of keys is the true one: Java's compaction keeps in order only files whose
+// ranges overlap, when there are many, and its own writers give the first key and the last. Formats of single levels and statistics of single columns hold here too.
 func NewPostponeFiles(t *table.Table, s *table.Schema, user string, writer int) (*Files, error) {
 	o := t.Options()
 	prefix, err := table.PostponePrefix(o, user, writer)
@@ -25,7 +26,11 @@ func NewPostponeFiles(t *table.Table, s *table.Schema, user string, writer int) 
 	if holdsRows("avro", s.RowType()) {
 		with[table.KeyFileFormat.Name], with[table.KeyMetadataStatsMode.Name] = "avro", "none"
 	}
-	return newFilesOf(t, s, o.With(with), 0)
+	f, err := newFilesOf(t, s, o.With(with), 0)
+	if err == nil {
+		f.unsorted = true
+	}
+	return f, err
 }
 
 // holdsRows tells whether a format has a form for rows of a type.
