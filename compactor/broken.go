@@ -25,7 +25,7 @@ func permanent(err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	for _, kind := range []error{lsm.ErrUnsupported, table.ErrSchema, table.ErrCorrupt, table.ErrNewerFormat, table.ErrOption, format.ErrCorrupt} {
+	for _, kind := range []error{lsm.ErrUnsupported, table.ErrSchema, table.ErrCorrupt, table.ErrNewerFormat, table.ErrOption, format.ErrCorrupt, format.ErrNull} {
 		if errors.Is(err, kind) {
 			return true
 		}
@@ -40,6 +40,8 @@ func remedy(err error) string {
 		return "compact the table with another Paimon engine, or undo the change of the column's type"
 	case errors.Is(err, table.ErrNewerFormat):
 		return "use a newer paimon-go-compact"
+	case errors.Is(err, format.ErrNull):
+		return "make the column nullable with another engine: the merge engine leaves NULL in it when rows are retracted"
 	case errors.Is(err, table.ErrOption):
 		return "correct the table's option"
 	}

@@ -83,6 +83,10 @@ type Footprinter interface {
 // ErrCorrupt is wrapped by errors about bytes that are not what the format says.
 var ErrCorrupt = fmt.Errorf("file is corrupt")
 
+// ErrNull is wrapped by errors of writers about a NULL in a column that is NOT NULL, which the file is not written for. A merge
+// engine can leave one, when rows are retracted.
+var ErrNull = fmt.Errorf("NULL in a NOT NULL column")
+
 var registry = struct {
 	sync.RWMutex
 	m map[string]Format

@@ -160,10 +160,12 @@ func TestCreateRefusesWhatJavaRefuses(t *testing.T) {
 			s.Options["bucket-key"] = "k"
 			s.Options["changelog-producer"] = "input"
 		}, ErrOption, "primary key"},
-		"first row":   {func(s *Spec) { s.Options["merge-engine"] = "first-row"; s.Options["changelog-producer"] = "input" }, ErrOption, "first-row"},
-		"vectors":     {func(s *Spec) { s.Options["merge-engine"] = "first-row"; s.Options["deletion-vectors.enabled"] = "true" }, ErrOption, "deletion-vectors"},
-		"time field":  {func(s *Spec) { s.Options["record-level.time-field"] = "v" }, ErrOption, "STRING"},
-		"misspelling": {func(s *Spec) { s.Options["write-ony"] = "true" }, ErrOption, "write-only"},
+		"first row":          {func(s *Spec) { s.Options["merge-engine"] = "first-row"; s.Options["changelog-producer"] = "input" }, ErrOption, "first-row"},
+		"vectors":            {func(s *Spec) { s.Options["merge-engine"] = "first-row"; s.Options["deletion-vectors.enabled"] = "true" }, ErrOption, "deletion-vectors"},
+		"time field":         {func(s *Spec) { s.Options["record-level.time-field"] = "v" }, ErrOption, "STRING"},
+		"misspelling":        {func(s *Spec) { s.Options["write-ony"] = "true" }, ErrOption, "write-only"},
+		"misspelt family":    {func(s *Spec) { s.Options["fields.v.sequnce-group"] = "k" }, ErrOption, "fields.v.sequence-group"},
+		"misspelt aggregate": {func(s *Spec) { s.Options["fields.v.aggregate-funtion"] = "sum" }, ErrOption, "fields.v.aggregate-function"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys := mem.New()

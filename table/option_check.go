@@ -55,6 +55,9 @@ func checkOption(name, value string) (warning string, err error) {
 		}
 		return warning, nil
 	}
+	if near := nearestFamily(name); near != "" {
+		return "", fmt.Errorf("%s is not known; is %s meant?", name, near)
+	}
 	near, dist := nearestKey(name)
 	switch {
 	case dist <= maxTypos(name):
@@ -273,6 +276,21 @@ func nearestKey(name string) (string, int) {
 		}
 	}
 	return best, dist
+}
+
+// nearestFamily returns what a key is meant to be whose end is a misspelt one of a family, such as fields.a.aggregate-funtion.
+func nearestFamily(name string) string {
+	for i := range Patterns {
+		p := &Patterns[i]
+		dot := strings.LastIndexByte(name, '.')
+		if p.Suffix == "" || !strings.HasPrefix(name, p.Prefix) || dot < len(p.Prefix) {
+			continue
+		}
+		if end := name[dot:]; editDistance(strings.ToLower(end), p.Suffix) <= maxTypos(end) {
+			return name[:dot] + p.Suffix
+		}
+	}
+	return ""
 }
 
 // editDistance counts insertions, deletions, replacements and swaps of neighbours.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -442,30 +441,18 @@ func TestAFailingCompactionHoldsNothingUp(t *testing.T) {
 }
 
 // Files that could not be read are read again in time, whatever wakes the keeper in between.
-func TestACommitWaitsForAReadNoLongerThanForItsRetry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, tbl := compactedTable(t, "changelog-producer", "lookup")
-		w := openWriter(t, tbl, Config{})
-		writeTick(t, w, tbl, 1)
-		synctest.Wait()
-		c := w.inline
-		c.retryAt = time.Now().Add(firstRetry) // as after a read that failed
-		c.mu.Lock()
-		for _, b := range c.buckets {
-			c.mistrust(b)
-		}
-		c.mu.Unlock()
-		require.NoError(t, w.Write(t.Context(), batchOf(tbl, 20, 40, "d")))
-		require.NoError(t, w.Checkpoint(t.Context(), 2, nil))
-		synctest.Wait()
-		c.poke()
-		synctest.Wait()
-		start := time.Now()
-		require.NoError(t, w.Wait(t.Context()))
-		require.LessOrEqual(t, time.Since(start), firstRetry)
-		require.Zero(t, level0(t, tbl))
-		require.NoError(t, w.Close(t.Context()))
-	})
+func TestWhatWakesTheKeeperPutsNoRetryOff(t *testing.T) {
+	_, tbl := compactedTable(t)
+	c, err := newCompactions(tbl, tbl.Schema(), &Config{})
+	require.NoError(t, err)
+	defer c.free()
+	c.ctx = t.Context()
+	c.retryAt = time.Now().Add(time.Minute) // as after a read that failed
+	c.enqueue(c.bucket(bucketKey{}, 1))
+	for range 3 {
+		c.read()
+		require.Equal(t, c.retryAt, c.look())
+	}
 }
 
 func TestEachCommitHoldsItsChangelog(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -331,6 +332,26 @@ func TestASecondWriterIsRefused(t *testing.T) {
 	again.release()
 	_, err = tbl.FS().Stat(ctx, again.path)
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A twin of the same commit user takes the file and leaves: it is the first one's again.
+func TestALeaseOutlivesATwin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tbl := dynamicTable(t, mem.New())
+		first, err := takeLease(t.Context(), tbl, "user", leaseTimes)
+		require.NoError(t, err)
+		twin, err := takeLease(t.Context(), tbl, "user", leaseTimes)
+		require.NoError(t, err)
+		twin.release()
+		time.Sleep(2 * leaseTimes.beat)
+		now, err := first.read(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, first.mine.Owner, now.Owner)
+		require.ErrorIs(t, CheckAlone(t.Context(), tbl, "other"), table.ErrFenced)
+		require.NoError(t, CheckAlone(t.Context(), tbl, "user"))
+		first.release()
+		require.NoError(t, CheckAlone(t.Context(), tbl, "other"))
+	})
 }
 
 func TestWritingKnownKeysAllocatesNothing(t *testing.T) {

@@ -55,27 +55,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+func newLease(t *table.Table, user string) *lease {
+	return &lease{table: t, path: fs.Join(t.Path(), "paimon-go", "buckets.lease"), mine: leaseFile{User: user, Owner: uuid.NewString()}}
+}
+
 // takeLease takes the lease of a table, or fails with ErrFenced as a writer that lives has it.
 func takeLease(ctx context.Context, t *table.Table, user string, times leaseTime) (*lease, error) {
-	l := &lease{table: t, path: fs.Join(t.Path(), "paimon-go", "buckets.lease"), mine: leaseFile{User: user, Owner: uuid.NewString()}}
+	l := newLease(t, user)
 	was, err := l.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for waited := time.Duration(0); was.Owner != "" && was.User != user && waited < times.dead; waited += times.beat {
-		if err := times.sleep(ctx, times.beat); err != nil {
-			return nil, err
-		}
-		now, err := l.read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if now.Owner == "" {
-			break
-		}
-		if now != was {
-			return nil, fmt.Errorf("%w: job %s assigns the buckets of this table, which only one job can do (bucket=-1)", table.ErrFenced, now.User)
-		}
+	if err := l.refuse(ctx, was, times); err != nil {
+		return nil, err
 	}
 	if err := l.write(ctx); err != nil {
 		return nil, err
@@ -86,13 +78,47 @@ func takeLease(ctx context.Context, t *table.Table, user string, times leaseTime
 	return l, nil
 }
 
+// refuse returns ErrFenced when the writer that has the file lives. It watches the file for as long as that takes.
+func (l *lease) refuse(ctx context.Context, was leaseFile, times leaseTime) error {
+	for waited := time.Duration(0); was.Owner != "" && was.User != l.mine.User && waited < times.dead; waited += times.beat {
+		if err := times.sleep(ctx, times.beat); err != nil {
+			return err
+		}
+		now, err := l.read(ctx)
+		if err != nil {
+			return err
+		}
+		if now.Owner == "" {
+			break
+		}
+		if now != was {
+			return fmt.Errorf("%w: job %s assigns the buckets of this table, which only one job can do (bucket=-1)", table.ErrFenced, now.User)
+		}
+	}
+	return nil
+}
+
+// CheckAlone refuses, as table.ErrFenced, a table whose buckets another job of ours assigns, as Open does. It is for those who change
+// the table before they open a writer. It takes about ten seconds if the other job is dead.
+func CheckAlone(ctx context.Context, t *table.Table, user string) error {
+	if t.Options().Int(table.KeyBucket) != -1 {
+		return nil
+	}
+	l := newLease(t, user)
+	was, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	return l.refuse(ctx, was, leaseTimes)
+}
+
 // keep changes the file until its end.
 func (l *lease) keep(ctx context.Context, times leaseTime) {
 	for times.sleep(ctx, times.beat) == nil {
 		now, err := l.read(ctx)
-		if err == nil && now.Owner != "" && now.Owner != l.mine.Owner {
+		if err == nil && now.Owner != "" && now.User != l.mine.User {
 			return // somebody took us for dead; a commit will tell
-		}
+		} // of a twin, which a commit will end, it is taken back
 		l.mine.Beat++
 		_ = l.write(ctx) // the next one may do
 	}

@@ -256,8 +256,9 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 	if err := j.warnOfOldRows(ctx); err != nil {
 		return err
 	}
-	w, err := writer.Open(ctx, t, writer.Config{CommitUser: j.user, Resume: &j.resume, Memory: processBudget(t.Options()), SpillDirs: j.args.SpillDir, Listener: j.listener(ctx, metrics), BeforeCommit: j.beforeCommit, PairedUpdates: true,
-		CompactionWorkers: j.args.CompactionWorkers, CompactionMemory: j.compactionMemory})
+	c := j.writerConfig(t.Options())
+	c.Resume, c.Listener, c.BeforeCommit = &j.resume, j.listener(ctx, metrics), j.beforeCommit
+	w, err := writer.Open(ctx, t, c)
 	if err != nil {
 		return err
 	}
@@ -298,6 +299,12 @@ func (j *job) session(ctx context.Context, e *environment, metrics *metrics, ope
 		j.writeState(ctx, j.saved)
 	}
 	return nil
+}
+
+// writerConfig is what arguments and options ask of the writer.
+func (j *job) writerConfig(o table.Options) writer.Config {
+	return writer.Config{CommitUser: j.user, Memory: processBudget(o), SpillDirs: j.args.SpillDir, PairedUpdates: true,
+		CompactionWorkers: j.args.CompactionWorkers, CompactionMemory: j.compactionMemory}
 }
 
 // background runs f until the function that it returns is called, which waits for its end.

@@ -17,6 +17,7 @@ import (
 	"github.com/paimon-go/paimon-go/fs/local"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
+	"github.com/paimon-go/paimon-go/writer"
 )
 
 // replay runs mysql_sync_table on the demo's recording and returns what it printed.
@@ -124,6 +125,22 @@ func TestFirstStartWarnsOfRows(t *testing.T) {
 	require.NotContains(t, replay(t, 0, w, fixedBucket...), warning)
 	require.NotContains(t, replay(t, 0, w, fixedBucket...), warning)
 	require.Contains(t, replay(t, 0, w, "--table_conf", "commit.user-prefix=other"), warning)
+}
+
+// What a start is refused for is found before its --table_conf gets into the table, where the running job would find it.
+func TestARefusedStartLeavesTheTableAsItIs(t *testing.T) {
+	w := t.TempDir()
+	replay(t, 0, w) // dynamic buckets
+	before := openTable(t, w).Schema()
+	replay(t, cli.ExitUsage, w, "--table_conf", "snapshot.num-retained.min=3", "--table_conf", "write-only=false", "--compaction_memory", "1gb")
+	require.Equal(t, before, openTable(t, w).Schema())
+
+	running, err := writer.Open(t.Context(), openTable(t, w), writer.Config{CommitUser: "running"})
+	require.NoError(t, err)
+	replay(t, cli.ExitFenced, w, "--table_conf", "commit.user-prefix=other")
+	require.Equal(t, before, openTable(t, w).Schema())
+	require.NoError(t, running.Close(t.Context()))
+	replay(t, 0, w, "--table_conf", "commit.user-prefix=other")
 }
 
 func TestWrongArgumentsAreUsage(t *testing.T) {

@@ -45,7 +45,12 @@ func (j *job) prepareTable(ctx context.Context) error {
 	if err := j.checkExisting(spec); err != nil {
 		return err
 	}
-	if err := checkWritable(j.table.Schema(), j.table.Schema().Options.With(j.options)); err != nil { // before the options get into the table
+	// A start that is refused leaves the table as it is: the options of --table_conf get into it after all that can be said before.
+	options := j.table.Schema().Options.With(j.options)
+	if err := checkWritable(j.table.Schema(), options); err != nil {
+		return err
+	}
+	if err := writer.CheckMemory(options, j.writerConfig(options)); err != nil {
 		return err
 	}
 	changes, err := j.sourceChanges(spec)
@@ -55,6 +60,9 @@ func (j *job) prepareTable(ctx context.Context) error {
 	changes = append(changes, j.optionChanges()...)
 	if len(changes) > 0 {
 		before := j.table.Schema().Options
+		if err := writer.CheckAlone(ctx, j.table, j.user); err != nil {
+			return err
+		}
 		if _, err := j.table.Alter(ctx, changes...); err != nil {
 			return err
 		}

@@ -157,7 +157,7 @@ func TestNullInNotNullColumnIsRefused(t *testing.T) {
 	b.Cols[1].Kids[0].AppendNull()
 	b.Cols[1].EndNested()
 	b.N = 1
-	require.ErrorContains(t, w.Write(b), "column r.x: null where none may be")
+	require.ErrorContains(t, w.Write(b), "column r.x: NULL in a NOT NULL column")
 	_, err = w.Close()
 	require.Error(t, err, "a file with a fault must not look complete")
 	w.Abort()

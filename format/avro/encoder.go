@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 )
 
@@ -147,7 +148,7 @@ func appendRow(dst []byte, cols []encoder, i int) []byte {
 
 func (e *encoder) fail() {
 	if *e.fault == nil {
-		*e.fault = fmt.Errorf("column %s: null where none may be", e.path)
+		*e.fault = fmt.Errorf("column %s: %w", e.path, format.ErrNull)
 	}
 }
 

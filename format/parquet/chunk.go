@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"sync"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 )
 
@@ -128,7 +129,7 @@ const trialValues = 2048
 func (c *chunk) writeFlat(col *row.Column, from, to int) error {
 	nullable := c.leaf.optional && col.HasNulls()
 	if !c.leaf.optional && anyNull(col, from, to) {
-		return fmt.Errorf("column %q is NOT NULL but has a null", c.leaf.name)
+		return fmt.Errorf("column %q: %w", c.leaf.name, format.ErrNull)
 	}
 	for from < to {
 		n := rowsWithin(c.leaf, col, from, min(to, from+c.cfg.pageRows-c.rows), c.cfg.pageSize-c.raw)

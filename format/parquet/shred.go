@@ -3,6 +3,7 @@ package parquet
 import (
 	"fmt"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 )
 
@@ -61,7 +62,7 @@ func (s *shredder) node(n *node, c *row.Column, x *slots) error {
 	} else if hasNulls {
 		for _, at := range x.at {
 			if at >= 0 && c.Nulls.Get(int(at)) {
-				return fmt.Errorf("column %q is NOT NULL but has a null", dotted(n.path))
+				return fmt.Errorf("column %q: %w", dotted(n.path), format.ErrNull)
 			}
 		}
 	}
