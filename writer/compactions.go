@@ -124,28 +124,6 @@ func Compacts(o table.Options) bool {
 	return !o.Bool(table.KeyWriteOnly) && o.Int(table.KeyBucket) != postponed
 }
 
-// CheckMemory refuses, as table.ErrOption, memory for compactions that a writer of a table with these options can't have. Open does
-// too; this is for those who change the table before they open a writer.
-func CheckMemory(o table.Options, cfg Config) error {
-	if !Compacts(o) || cfg.Compactions != nil {
-		return nil
-	}
-	p, err := cfg.compactionPool(cfg.tableBudget(o))
-	if err == nil {
-		p.Close()
-	}
-	return err
-}
-
-// compactionPool starts workers for one writer.
-func (c *Config) compactionPool(rows *lsm.Budget) (*CompactionPool, error) {
-	p, err := NewCompactionPool(c.CompactionWorkers, c.CompactionMemory, rows)
-	if err != nil {
-		return nil, fmt.Errorf("%w; raise %s, or let the writers of a process share a pool", err, table.KeyWriteBufferSize.Name)
-	}
-	return p, nil
-}
-
 // CheckCompaction refuses, as table.ErrOption, tables with write-only=false that can't be compacted inside a writer. Open does too.
 func CheckCompaction(s *table.Schema, o table.Options) error {
 	if !Compacts(o) {
