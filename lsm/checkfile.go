@@ -87,6 +87,7 @@ type fileCheck struct {
 	minSeq, maxSeq int64
 	firstKey, last []byte // serialized key rows
 	lastOrder      []byte // order-preserving key
+	low, high      keyBound
 	problems       []table.Problem
 }
 
@@ -155,7 +156,7 @@ func (c *fileCheck) row(keys []*row.Column, i int) {
 	key := row.AppendKey(nil, keys, i)
 	if c.lastOrder == nil {
 		c.firstKey = row.AppendSerializedRow(nil, keys, i)
-	} else if c.entry.Bucket == table.PostponeBucket {
+	} else if c.postponed() {
 		// any key may follow
 	} else if cmp := bytes.Compare(c.lastOrder, key); cmp > 0 {
 		c.addf("file-keys", "row %d: its key is below that of the row before", c.rows+int64(i))
@@ -164,6 +165,36 @@ func (c *fileCheck) row(keys []*row.Column, i int) {
 	}
 	c.lastOrder = key
 	c.last = row.AppendSerializedRow(c.last[:0], keys, i)
+	if c.postponed() {
+		c.low.take(key, c.last, -1)
+		c.high.take(key, c.last, 1)
+	}
+}
+
+func (c *fileCheck) postponed() bool { return c.entry.Bucket == table.PostponeBucket }
+
+// keyBound is the least or the greatest key so far.
+type keyBound struct{ order, key []byte }
+
+func (b *keyBound) take(order, key []byte, sign int) {
+	if b.order == nil || bytes.Compare(order, b.order) == sign {
+		b.order, b.key = order, bytes.Clone(key)
+	}
+}
+
+// checkRange compares the keys of the entry with those of the file. Of rows that are in the order of their arrival we tell the range,
+// Java the first and the last.
+func (c *fileCheck) checkRange() {
+	m := c.meta
+	if c.postponed() && bytes.Equal(c.low.key, m.MinKey) && bytes.Equal(c.high.key, m.MaxKey) {
+		return
+	}
+	if !bytes.Equal(c.firstKey, m.MinKey) {
+		c.addf("file-range", "the first key is %x, the manifest says %x", c.firstKey, m.MinKey)
+	}
+	if !bytes.Equal(c.last, m.MaxKey) {
+		c.addf("file-range", "the last key is %x, the manifest says %x", c.last, m.MaxKey)
+	}
 }
 
 // sameKey compares a _KEY_ column with the value column that it repeats. In a thin file it is absent: all null.
@@ -231,12 +262,7 @@ func (c *fileCheck) finish() {
 	if c.minSeq != m.MinSeq || c.maxSeq != m.MaxSeq {
 		c.addf("file-sequence", "sequence numbers %d to %d, the manifest says %d to %d", c.minSeq, c.maxSeq, m.MinSeq, m.MaxSeq)
 	}
-	if !bytes.Equal(c.firstKey, m.MinKey) {
-		c.addf("file-range", "the first key is %x, the manifest says %x", c.firstKey, m.MinKey)
-	}
-	if !bytes.Equal(c.last, m.MaxKey) {
-		c.addf("file-range", "the last key is %x, the manifest says %x", c.last, m.MaxKey)
-	}
+	c.checkRange()
 	for _, s := range c.stats {
 		s.finish(c)
 	}
