@@ -47,7 +47,13 @@ func (x *Table) Changes(words ...string) []Change {
 func (x *Table) changes(lines []string) []Change {
 	x.t.Helper()
 	s := x.Open().Schema() // the changes of a partition are in order
-	return ParseChanges(x.t, lines, slices.Concat(s.PrimaryKeys, s.PartitionKeys))
+	keys := slices.Clone(s.PrimaryKeys)
+	for _, k := range s.PartitionKeys {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return ParseChanges(x.t, lines, keys)
 }
 
 // ParseChanges reads changes as the oracle and paimon-go changelog print them.
