@@ -223,12 +223,14 @@ func TestStopCommitsWhatCame(t *testing.T) {
 	j.Interval = "1h"
 	p := j.Start()
 	p.Until(20*time.Second, "the stream", func() bool { return strings.Contains(p.Output(), "following the log") })
-	db.InsertRows("s", 0, 1000, 100, wideRow)
+	db.InsertRows("s", 0, 1, 1, wideRow)
+	p.WaitSnapshot(1) // the first rows are committed at once
+	db.InsertRows("s", 1, 1000, 100, wideRow)
 	time.Sleep(500 * time.Millisecond) // so that the rows arrive; without them the test would prove less, not fail
 	p.Signal(syscall.SIGTERM)
 	require.Equal(t, 0, p.Wait(10*time.Second))
 	records, commits := j.Appended()
-	require.Equal(t, 1, commits)
+	require.Equal(t, 2, commits)
 	require.EqualValues(t, 1000, records)
 	j.RunToLatest()
 	j.RequireJava(db.Rows("s"))
