@@ -85,8 +85,11 @@ func TestCompactionsStayWithinTheBuffer(t *testing.T) {
 	j.Conf["write-buffer-size"] = fmt.Sprint(buffer, " mb")
 	p := j.Start()
 	p.Until(10*time.Minute, "the stream", func() bool { return strings.Contains(p.Output(), "following the log") })
-	db.Exec("UPDATE s SET x = x + 1 WHERE id % 10 = 0")
-	p.WaitCaughtUp()
+	for i := 0; i < 3 || compactSnapshots(j) == 0; i++ { // one commit may hold all of a quick round
+		require.Less(t, i, 30, "each round is a level-0 file, and two runs are enough to compact")
+		db.Exec(fmt.Sprint("UPDATE s SET x = x + 1 WHERE id % 10 = ", i%10))
+		p.WaitCaughtUp()
+	}
 	p.Signal(15)
 	var peak int64
 	p.UntilEnd(func() { peak = max(peak, p.PeakRSS()) })
