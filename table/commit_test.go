@@ -411,7 +411,7 @@ func TestHintFailureIsNoCommitFailure(t *testing.T) {
 
 func hintFailure(t *testing.T) {
 	f := faultfs.New(mem.New(), nil)
-	tab := testTable(t, f, nil)
+	tab := testTable(t, f, Options{"manifest.compression": "none"}) // encoders outlive a bubble
 	f.Set(func(c faultfs.Call) faultfs.How {
 		if c.Op == faultfs.OpReplace {
 			return faultfs.Before
