@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,156 +93,110 @@ func terminal(err error, where string) error {
 
 // followOnce connects and reads until the connection ends.
 func (s *stream) followOnce(ctx context.Context, from start, prefer string) error {
-	srv, err := s.choose(ctx, prefer, from.byGTID)
+	c, srv, err := s.choose(ctx, prefer, from.byGTID)
 	if err != nil {
 		return err
 	}
-	host, port, err := net.SplitHostPort(srv.addr)
-	if err != nil {
-		return err
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return err
-	}
+	conn := rawConn(c)
+	defer conn.Close()
+	defer closeOn(ctx, socket(conn))()
 	beat := min(10*time.Second, s.src.cfg.Heartbeat)
 	if s.upTo != nil {
 		beat = 50 * time.Millisecond
 	}
-	tlsConf := s.src.cfg.TLS
-	if !srv.useTLS {
-		tlsConf = nil
-	} else if tlsConf.ServerName == "" {
-		tlsConf = tlsConf.Clone()
-		tlsConf.ServerName = host
+	if err := conn.SetDeadline(time.Now().Add(s.src.cfg.ConnectTimeout)); err != nil {
+		return err
 	}
-	syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
-		ServerID: s.src.cfg.ServerID, Flavor: s.src.flavor, Host: host, Port: uint16(n), User: s.src.cfg.User,
-		Password: s.src.cfg.Password, TLSConfig: tlsConf, RawModeEnabled: true, DisableRetrySync: true, DiscardGTIDSet: true,
-		HeartbeatPeriod: beat, ReadTimeout: 3*beat + s.src.cfg.ConnectTimeout, RecvBufferSize: 4 << 20, EventCacheCount: 1,
-		Logger: slog.New(slog.DiscardHandler), SynchronousEventHandler: handlerFunc(s.syncerEvent),
-		Dialer: (&net.Dialer{Timeout: s.src.cfg.ConnectTimeout}).DialContext,
-		Option: func(c *client.Conn) error {
-			// The server gives up on a client that doesn't read for this long; a table may hold us up longer.
-			_, err := c.Execute("SET SESSION net_write_timeout = 3600")
-			return err
-		},
-	})
-	defer syncer.Close()
-	release := context.AfterFunc(ctx, syncer.Close)
-	defer release()
-	var streamer *replication.BinlogStreamer
+	if tcp, ok := socket(conn).(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(receiveBuffer) // a wish
+	}
+	if err := register(c, s.src.cfg, srv.flavor, s.replica(), beat); err != nil {
+		return err
+	}
 	if !from.byGTID {
 		s.file, s.pos = from.file, uint64(from.pos)
 	}
-	at := s.where() // the syncer's goroutine moves it
-	if from.byGTID {
-		streamer, err = syncer.StartSyncGTID(s.gset.clone().set)
-	} else {
-		streamer, err = syncer.StartSync(gomysql.Position{Name: from.file, Pos: from.pos})
+	if err := ask(c, s.src.cfg.ServerID, srv.flavor, from, s.gset); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
 	if s.upTo == nil {
-		s.src.log.Info("following the log", "host", srv.addr, "from", at)
+		s.src.log.Info("following the log", "host", srv.addr, "from", s.where())
 	}
-	_, err = streamer.GetEvent(ctx) // gives only the error that ended the stream
-	return err
-}
-
-type handlerFunc func(*replication.BinlogEvent) error
-
-func (f handlerFunc) HandleEvent(e *replication.BinlogEvent) error { return f(e) }
-
-// syncerEvent takes an event of the library, which in raw mode has parsed only the header.
-func (s *stream) syncerEvent(e *replication.BinlogEvent) (err error) {
-	defer func() {
-		// The library would make an error of the connection of it, which we would try to mend.
-		if p := recover(); p != nil {
-			s.fatal = fmt.Errorf("taking an event of type %d at %s: %v\n%s", e.Header.EventType, s.where(), p, debug.Stack())
-			err = s.fatal
-		}
-	}()
-	h := e.Header
-	ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos, server: h.ServerID}
-	switch b := e.Event.(type) {
-	case *replication.RotateEvent:
-		s.rotate(string(b.NextLogName), b.Position)
-		if h.Timestamp != 0 && !s.txn.open && s.peek == nil {
-			s.fatal = s.advance()
-		}
-		return s.fatal
-	case *replication.GenericEvent:
-		ev.body = b.Data
-	}
-	s.fatal = s.handle(ev)
-	return s.fatal
+	d := &dump{in: newPackets(conn, 3*beat+s.src.cfg.ConnectTimeout)}
+	return d.follow(s)
 }
 
 // choose finds a host that has the transactions we need and not fewer than we have. A place in a file is one of the
-// preferred host only, which may be down for a while.
-func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (*server, error) {
+// preferred host only, which may be down for a while. It returns a connection to the host.
+func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (_ *client.Conn, _ *server, err error) {
 	cfg := *s.src.cfg
 	if !byGTID || s.upTo != nil {
 		cfg.Hosts = []string{prefer}
 	}
 	c, srv, err := connectAny(ctx, &cfg, prefer, s.src.log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer c.Close()
+	defer closeOn(ctx, socket(rawConn(c)))()
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
 	if !byGTID || s.upTo != nil {
 		if was := s.src.server; was.uuid != "" && srv.uuid != was.uuid {
-			return nil, fmt.Errorf("%s is not the server that the position %s belongs to, and without GTIDs it can't be found there: %w", srv.addr, s.where(), cdc.ErrPositionLost)
+			return nil, nil, fmt.Errorf("%s is not the server that the position %s belongs to, and without GTIDs it can't be found there: %w", srv.addr, s.where(), cdc.ErrPositionLost)
 		}
-		return srv, nil
+		return c, srv, nil
 	}
 	if srv.flavor != flavorMySQL {
-		return srv, nil
+		return c, srv, nil
 	}
 	r, err := c.Execute("SELECT @@GLOBAL.gtid_purged")
 	if err != nil {
-		return nil, fmt.Errorf("reading gtid_purged of %s: %w: %w", srv.addr, err, cdc.ErrSource)
+		return nil, nil, fmt.Errorf("reading gtid_purged of %s: %w: %w", srv.addr, err, cdc.ErrSource)
 	}
 	text, _ := r.GetString(0, 0)
 	purged, err := parseGTIDSet(srv.flavor, text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !s.gset.contains(purged) {
-		return nil, fmt.Errorf("%s has purged transactions that are not read yet (its gtid_purged is %s, we have read %s): read the table anew into an empty table (scan.startup.mode=initial), or give a position that the server has: %w",
+		return nil, nil, fmt.Errorf("%s has purged transactions that are not read yet (its gtid_purged is %s, we have read %s): read the table anew into an empty table (scan.startup.mode=initial), or give a position that the server has: %w",
 			srv.addr, purged, s.gset, cdc.ErrPositionLost)
 	}
 	for try := 0; ; try++ {
 		if r, err = c.Execute("SELECT @@GLOBAL.gtid_executed"); err != nil {
-			return nil, fmt.Errorf("reading gtid_executed of %s: %w: %w", srv.addr, err, cdc.ErrSource)
+			return nil, nil, fmt.Errorf("reading gtid_executed of %s: %w: %w", srv.addr, err, cdc.ErrSource)
 		}
 		text, _ = r.GetString(0, 0)
 		executed, err := parseGTIDSet(srv.flavor, text)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if executed.contains(s.gset) {
 			break
 		}
 		if missing := s.gset.ownMissing(srv.uuid, executed); missing != "" && try >= ownTries {
-			return nil, lostOwn(srv.addr, executed, missing)
+			return nil, nil, lostOwn(srv.addr, executed, missing)
 		}
 		if try == 20 {
-			return nil, fmt.Errorf("%s lacks transactions that we have read (it has %s, we have read %s): %w", srv.addr, executed, s.gset, cdc.ErrSource)
+			return nil, nil, fmt.Errorf("%s lacks transactions that we have read (it has %s, we have read %s): %w", srv.addr, executed, s.gset, cdc.ErrSource)
 		}
 		if try == 0 {
 			s.src.log.Info("waiting for the host to catch up with what was read already", "host", srv.addr)
 		}
 		if err := backoff.Sleep(ctx, retryDelay(try)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	s.hand.mu.Lock()
 	s.src.server, s.uuid = srv, srv.uuid // position reads both
 	s.hand.mu.Unlock()
-	return srv, nil
+	return c, srv, nil
 }
 
 // replayDir reads the binlog files of a directory in the order of their names.

@@ -47,7 +47,8 @@ const (
 	flagIgnorable = 0x80
 )
 
-// event is one event of the log without its header and checksum. The body is the stream's to keep.
+// event is one event of the log without its header and checksum. The body is valid only until the event is handled: the next one
+// may be read into the same memory.
 type event struct {
 	kind   byte
 	flags  uint16
@@ -108,8 +109,9 @@ type stream struct {
 	// upTo ends the stream at or behind this place, nil: where the source ends.
 	upTo *Position
 	// peek, when set, sees the events in place of all else: for looking at the start of a file.
-	peek  func(event) error
-	fatal error // of our own handling of an event, which no new connection mends
+	peek          func(event) error
+	fatal         error  // of our own handling of an event, which no new connection mends
+	uuidOfReplica string // what the server knows us as, "" before the first connection
 }
 
 // watched is a table map of the watched table with the decoder of its rows.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
@@ -246,9 +245,10 @@ func TestAPanicEndsTheStream(t *testing.T) {
 	tm, err := ParseTableMap(bodyOfMap(), false)
 	require.NoError(t, err)
 	s.maps[9] = &watched{tm: tm} // without a decoder
-	e := &replication.BinlogEvent{Header: &replication.EventHeader{EventType: eventWriteRowsV2, EventSize: 50, LogPos: 100},
-		Event: &replication.GenericEvent{Data: bodyOfRows([]int32{1})}}
-	require.ErrorContains(t, s.syncerEvent(e), "nil pointer")
+	fake := newFakeStream()
+	fake.event(event{kind: eventWriteRowsV2, endPos: 100, body: bodyOfRows([]int32{1})})
+	require.ErrorContains(t, fake.dump().follow(s), "nil pointer")
+	require.Error(t, s.fatal)
 	s.hand.fail(s.fatal)
 	_, err = s.hand.next(t.Context(), nil)
 	require.Equal(t, s.fatal, err)
