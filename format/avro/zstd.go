@@ -6,21 +6,25 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/paimon-go/paimon-go/format/fastzstd"
 )
 
-// zstdEncoders keeps idle encoders by klauspost level: one has a megabyte or more of tables.
-var zstdEncoders [zstd.SpeedBestCompression + 1]sync.Pool
+// zstdEncoders keeps idle encoders by klauspost level: one has a megabyte or more of tables. fastEncoders are of package fastzstd.
+var (
+	zstdEncoders [zstd.SpeedBestCompression + 1]sync.Pool
+	fastEncoders = sync.Pool{New: func() any { return fastzstd.New(true) }}
+)
 
-// zstdCompressor maps zstd's levels to the four of klauspost: 1 and 2 are fastest, 3 to 5 default, 6 to 9 better, the rest
-// best. Level 0 is Paimon's default, 1.
+// zstdCompressor maps zstd's levels to what we have: 1 and 2 are package fastzstd's, the others klauspost's, 3 to 5 default, 6 to 9 better,
+// the rest best. Level 0 is Paimon's default, 1.
 //
-// Above fastest, a level is taken at its word only where it pays: rows of keys, numbers and tokens cost twice the time at
+// Above the fastest, a level is taken at its word only where it pays: rows of keys, numbers and tokens cost twice the time or more at
 // the default level and become 1 or 2 percent smaller than at the fastest, which is where the C library is at level 3, but
 // rows of text become 6 percent smaller. So a block is compressed both ways now and then (trial).
 type zstdCompressor struct {
 	level zstd.EncoderLevel
-	full  *zstd.Encoder // of the level
-	fast  *zstd.Encoder // nil until it is wanted
+	full  *zstd.Encoder // of the level; nil: it is the fastest
+	fast  *fastzstd.Encoder
 	trial *trial
 	buf   []byte // scratch of a trial
 }
@@ -32,7 +36,7 @@ type trial struct {
 }
 
 const (
-	// trialBytes is the size of a block from which a trial tells something; smaller ones get the full level.
+	// trialBytes is the size of a block from which a trial tells something; smaller ones are compressed fast.
 	trialBytes = 4 << 10
 	// trialEvery is how many blocks of the same size the outcome of a trial holds for.
 	trialEvery = 128
@@ -70,16 +74,13 @@ func trialOf(schema string, level zstd.EncoderLevel) *trial {
 // newZstdCompressor returns the compressor of a file with this schema.
 func newZstdCompressor(level int, schema string) (compressor, error) {
 	l := zstd.EncoderLevelFromZstd(max(level, 1))
-	enc, err := zstdEncoder(l)
-	if err != nil {
-		return nil, err
+	c := &zstdCompressor{level: l, fast: fastEncoders.Get().(*fastzstd.Encoder), trial: trialOf(schema, l)}
+	if l == zstd.SpeedFastest {
+		return c, nil
 	}
-	return &zstdCompressor{level: l, full: enc, trial: trialOf(schema, l)}, nil
-}
-
-func zstdEncoder(l zstd.EncoderLevel) (*zstd.Encoder, error) {
 	if enc, ok := zstdEncoders[l].Get().(*zstd.Encoder); ok {
-		return enc, nil
+		c.full = enc
+		return c, nil
 	}
 	// With a checksum, which Java doesn't write but verifies: a flipped bit in a manifest or a row is found. One goroutine, as the caller is one; a window that covers a usual block.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1),
@@ -87,26 +88,20 @@ func zstdEncoder(l zstd.EncoderLevel) (*zstd.Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a zstd encoder: %w", err)
 	}
-	return enc, nil
+	c.full = enc
+	return c, nil
 }
 
 func (c *zstdCompressor) compress(dst, src []byte) []byte {
-	if c.level == zstd.SpeedFastest || len(src) < trialBytes {
-		return c.full.EncodeAll(src, dst)
+	if c.full == nil || len(src) < trialBytes {
+		return c.fast.Append(dst, src)
 	}
 	try := c.trial.left.Add(-int64(len(src))) < 0
 	if !try && !c.trial.easy.Load() {
 		return c.full.EncodeAll(src, dst)
 	}
-	if c.fast == nil {
-		fast, err := zstdEncoder(zstd.SpeedFastest)
-		if err != nil {
-			return c.full.EncodeAll(src, dst)
-		}
-		c.fast = fast
-	}
 	at := len(dst)
-	dst = c.fast.EncodeAll(src, dst)
+	dst = c.fast.Append(dst, src)
 	if !try {
 		return dst
 	}
@@ -126,7 +121,7 @@ func (c *zstdCompressor) release() {
 		zstdEncoders[c.level].Put(c.full)
 	}
 	if c.fast != nil {
-		zstdEncoders[zstd.SpeedFastest].Put(c.fast)
+		fastEncoders.Put(c.fast)
 	}
 	*c = zstdCompressor{}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/paimon-go/paimon-go/format/fastzstd"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -44,7 +45,7 @@ type compressor struct {
 	codec int32
 	level int
 	zstd  *zstd.Encoder
-	fast  *zstd.Encoder
+	fast  *fastzstd.Encoder
 	gzip  *gzip.Writer
 	lz4   *lz4.Compressor
 	buf   bytes.Buffer
@@ -55,6 +56,7 @@ type compressor struct {
 var zstdPools [zstd.SpeedBestCompression + 1]sync.Pool
 
 var (
+	fastPool = sync.Pool{New: func() any { return fastzstd.New(false) }}
 	gzipPool = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 	lz4Pool  = sync.Pool{New: func() any { return new(lz4.Compressor) }}
 )
@@ -82,7 +84,7 @@ func (c *compressor) release() {
 		zstdPools[zstd.EncoderLevelFromZstd(c.level)].Put(c.zstd)
 	}
 	if c.fast != nil {
-		zstdPools[zstd.SpeedFastest].Put(c.fast)
+		fastPool.Put(c.fast)
 	}
 	if c.gzip != nil {
 		gzipPool.Put(c.gzip)
@@ -118,7 +120,10 @@ func (c *compressor) appendTo(dst, src []byte, e *effort) ([]byte, error) {
 	case codecNone:
 		return append(dst, src...), nil
 	case codecZstd:
-		return c.zstdEncoder(src, e).EncodeAll(src, dst), nil
+		if c.isFast(src, e) {
+			return c.fast.Append(dst, src), nil
+		}
+		return c.zstd.EncodeAll(src, dst), nil
 	case codecSnappy:
 		n := len(dst)
 		dst = grow(dst, s2.MaxEncodedLen(len(src)))
@@ -170,32 +175,33 @@ func (c *compressor) appendLZ4(dst, src []byte) ([]byte, error) {
 	return dst[:n+k], err
 }
 
-// zstdEncoder returns the encoder for a page. At levels from 3 the encoder looks harder for repetitions, for four times
+// isFast tells which encoder a page gets, and has it made. At levels from 3 the encoder looks harder for repetitions, for some times
 // the time where there are none, such as in keys or hashes; so a column's first big page tells whether they pay.
-func (c *compressor) zstdEncoder(src []byte, e *effort) *zstd.Encoder {
+func (c *compressor) isFast(src []byte, e *effort) bool {
 	level := zstd.EncoderLevelFromZstd(c.level)
-	if c.fast == nil && (level == zstd.SpeedFastest || *e == effortFast || *e == effortUnknown && len(src) > 2*effortSample) {
-		c.fast = getZstd(zstd.SpeedFastest)
+	sampled := *e == effortUnknown && len(src) > 2*effortSample
+	if c.fast == nil && (level == zstd.SpeedFastest || *e == effortFast || sampled) {
+		c.fast = fastPool.Get().(*fastzstd.Encoder)
 	}
 	if level == zstd.SpeedFastest || *e == effortFast {
-		return c.fast
+		return true
 	}
 	if c.zstd == nil {
 		c.zstd = getZstd(level)
 	}
-	if *e == effortUnknown && len(src) > 2*effortSample {
-		mid := len(src) / 2
-		sample := src[mid : mid+effortSample]
-		c.buf.Reset()
-		c.buf.Grow(2 * effortSample)
-		fast := len(c.fast.EncodeAll(sample, c.buf.AvailableBuffer()))
-		full := len(c.zstd.EncodeAll(sample, c.buf.AvailableBuffer()))
-		if *e = effortFull; (fast-full)*100 < effortGain*fast {
-			*e = effortFast
-			return c.fast
-		}
+	if !sampled {
+		return false
 	}
-	return c.zstd
+	mid := len(src) / 2
+	sample := src[mid : mid+effortSample]
+	c.buf.Reset()
+	c.buf.Grow(2 * effortSample)
+	fast := len(c.fast.Append(c.buf.AvailableBuffer(), sample))
+	full := len(c.zstd.EncodeAll(sample, c.buf.AvailableBuffer()))
+	if *e = effortFull; (fast-full)*100 < effortGain*fast {
+		*e = effortFast
+	}
+	return *e == effortFast
 }
 
 func grow(b []byte, n int) []byte {

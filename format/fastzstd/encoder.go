@@ -1,0 +1,168 @@
+// Package fastzstd compresses blocks of rows into zstd frames (RFC 8878), about as small as the C library's level 1 to 3 make them where
+// levels don't matter: keys, numbers, tokens and short strings. Rows repeat a little every hundred bytes and are noise between, on which
+// general encoders spend most of their time; this one has a table of positions that stays in the first cache level, and strides over noise.
+package fastzstd
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/huff0"
+)
+
+const (
+	frameMagic = 0xFD2FB528
+	maxBlock   = 128 << 10 // of plain bytes in a block of a frame
+	maxWindow  = 1 << 20   // how far matches go back
+	windowByte = 10 << 3   // the window descriptor of maxWindow
+)
+
+// Encoder compresses. It is not safe for concurrent use; its memory is about 400 KB.
+type Encoder struct {
+	checksum bool
+	table    [1 << maxTableBits]uint32 // where a hash was seen: base plus the position
+	base     uint32
+	last     offsets
+
+	literals  []byte
+	sequences []sequence
+	codes     [3][]byte // of literal lengths, offsets and match lengths
+	huff      huff0.Scratch
+	fse       [3]fseEncoder
+}
+
+// New makes an encoder whose frames have a checksum of their content, or don't.
+func New(checksum bool) *Encoder {
+	e := &Encoder{checksum: checksum, base: 1}
+	e.huff.Reuse = huff0.ReusePolicyNone
+	return e
+}
+
+// Append appends a frame of src to dst.
+func (e *Encoder) Append(dst, src []byte) []byte {
+	dst = e.appendHeader(dst, len(src))
+	if uint64(e.base)+uint64(len(src)) >= 1<<32 {
+		e.table, e.base = [1 << maxTableBits]uint32{}, 1
+	}
+	e.last = offsets{1, 4, 8}
+	for at := 0; ; at += maxBlock {
+		end := min(at+maxBlock, len(src))
+		dst = e.appendBlock(dst, src, at, end, end == len(src))
+		if end == len(src) {
+			break
+		}
+	}
+	e.base += uint32(len(src))
+	if e.checksum {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
+	}
+	return dst
+}
+
+// appendHeader writes the header of a frame of n bytes: a single segment if the window covers it.
+func (e *Encoder) appendHeader(dst []byte, n int) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, frameMagic)
+	descriptor := byte(0)
+	if e.checksum {
+		descriptor |= 1 << 2
+	}
+	single := n <= maxWindow
+	if single {
+		descriptor |= 1 << 5
+	}
+	switch {
+	case single && n < 256:
+		return append(dst, descriptor, byte(n))
+	case single && n < 65536+256:
+		return binary.LittleEndian.AppendUint16(append(dst, descriptor|1<<6), uint16(n-256))
+	case single:
+		return binary.LittleEndian.AppendUint32(append(dst, descriptor|2<<6), uint32(n))
+	}
+	return binary.LittleEndian.AppendUint64(append(dst, descriptor|3<<6, windowByte), uint64(n))
+}
+
+const (
+	blockRaw        = 0
+	blockCompressed = 2
+)
+
+// appendBlock writes a block of src[at:end].
+func (e *Encoder) appendBlock(dst, src []byte, at, end int, final bool) []byte {
+	head := len(dst)
+	dst = append(dst, 0, 0, 0)
+	before := e.last
+	e.search(src, at, end)
+	dst = e.appendLiterals(dst)
+	dst = e.appendSequences(dst)
+	kind, size := blockCompressed, len(dst)-head-3
+	if size >= end-at {
+		kind, size, e.last = blockRaw, end-at, before // offsets of a block that isn't there are not known to the reader
+		dst = append(dst[:head+3], src[at:end]...)
+	}
+	h := uint32(size)<<3 | uint32(kind)<<1
+	if final {
+		h |= 1
+	}
+	dst[head], dst[head+1], dst[head+2] = byte(h), byte(h>>8), byte(h>>16)
+	return dst
+}
+
+const (
+	literalsRaw        = 0
+	literalsRLE        = 1
+	literalsCompressed = 2
+	// minHuffman is from how many literals a table of codes may pay.
+	minHuffman = 48
+	// oneStream is up to how many literals are one stream of bits.
+	oneStream = 255
+)
+
+// appendLiterals writes the literals section.
+func (e *Encoder) appendLiterals(dst []byte) []byte {
+	lits := e.literals
+	if len(lits) < minHuffman {
+		return append(appendPlainHeader(dst, literalsRaw, len(lits)), lits...)
+	}
+	var out []byte
+	var err error
+	single := len(lits) <= oneStream
+	if single {
+		out, _, err = huff0.Compress1X(lits, &e.huff)
+	} else {
+		out, _, err = huff0.Compress4X(lits, &e.huff)
+	}
+	switch err {
+	case nil:
+	case huff0.ErrUseRLE:
+		return append(appendPlainHeader(dst, literalsRLE, len(lits)), lits[0])
+	default:
+		return append(appendPlainHeader(dst, literalsRaw, len(lits)), lits...)
+	}
+	n, c := uint64(len(lits)), uint64(len(out))
+	switch {
+	case single: // sizes of 10 bits each
+		h := literalsCompressed | n<<4 | c<<14
+		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
+	case n < 1<<10:
+		h := literalsCompressed | 1<<2 | n<<4 | c<<14
+		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
+	case n < 1<<14:
+		h := literalsCompressed | 2<<2 | n<<4 | c<<18
+		dst = append(dst, byte(h), byte(h>>8), byte(h>>16), byte(h>>24))
+	default:
+		h := literalsCompressed | 3<<2 | n<<4 | c<<22
+		dst = append(dst, byte(h), byte(h>>8), byte(h>>16), byte(h>>24), byte(h>>32))
+	}
+	return append(dst, out...)
+}
+
+// appendPlainHeader writes the header of n literals that are not coded.
+func appendPlainHeader(dst []byte, kind, n int) []byte {
+	switch {
+	case n < 1<<5:
+		return append(dst, byte(kind|n<<3))
+	case n < 1<<12:
+		return append(dst, byte(kind|1<<2|n<<4), byte(n>>4))
+	}
+	return append(dst, byte(kind|3<<2|n<<4), byte(n>>4), byte(n>>12))
+}

@@ -1,0 +1,126 @@
+package fastzstd
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+const (
+	maxTableBits = 14
+	minTableBits = 9
+	minMatch     = 4
+	// wildCopy is how many literals are copied at once, though there may be fewer.
+	wildCopy = 16
+	// searchMargin is how many bytes at the end of a block are literals without a look: a match, and what is loaded behind it.
+	searchMargin = 1 + minMatch + 8 + 3
+	// stride: after 1<<stride bytes without a match, each further step is a byte longer.
+	stride = 4
+)
+
+// sequence is some literals and then a match: the value of its offset as the format codes it, and its length.
+type sequence struct {
+	literals, offset, match uint32
+}
+
+func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) }
+
+// hash is of the low 6 bytes of v.
+func hash(v uint64, shift uint) uint32 {
+	return uint32((v<<16)*227718039650203>>(shift&63)) & (1<<maxTableBits - 1)
+}
+
+// search splits src[at:end] into literals and sequences.
+func (e *Encoder) search(src []byte, at, end int) {
+	e.literals = slices.Grow(e.literals[:0], end-at+wildCopy)
+	e.sequences = slices.Grow(e.sequences[:0], (end-at)/minMatch+1)
+	literals, copied := e.literals[:end-at+wildCopy], 0
+	sequences, found := e.sequences[:(end-at)/minMatch+1], 0
+
+	shift := 64 - uint(min(max(bits.Len(uint(end-at)), minTableBits), maxTableBits))
+	src = src[:end:end]
+	table, base := &e.table, e.base
+	last := e.last
+	anchor := at
+	for s := at; s < end-searchMargin; {
+		v := load64(src, s)
+		h := hash(v, shift)
+		candidate := int(table[h]) - int(base)
+		table[h] = base + uint32(s)
+		start, match, value := s+1, s+1-int(last[0]), uint32(1)
+		if match < 0 || uint32(v>>8) != load32(src, match) {
+			if candidate < 0 || s-candidate >= maxWindow || uint32(v) != load32(src, candidate) {
+				s += 1 + (s-anchor)>>stride
+				continue
+			}
+			for start, match = s, candidate; start > anchor && match > 0 && src[start-1] == src[match-1]; {
+				start, match = start-1, match-1
+			}
+			value = last.code(uint32(s-candidate), start == anchor)
+		}
+		n := minMatch
+		if x := load64(src, start+minMatch) ^ load64(src, match+minMatch); x != 0 {
+			n += bits.TrailingZeros64(x) >> 3
+		} else {
+			n += 8 + common(src, start+minMatch+8, match+minMatch+8)
+		}
+		run := start - anchor
+		if run <= wildCopy && start+wildCopy <= end {
+			*(*[wildCopy]byte)(literals[copied:]) = *(*[wildCopy]byte)(src[anchor:])
+		} else {
+			copy(literals[copied:], src[anchor:start])
+		}
+		copied += run
+		sequences[found] = sequence{uint32(run), value, uint32(n)}
+		found++
+		s = start + n
+		anchor = s
+		if s < end-searchMargin {
+			table[hash(load64(src, s-2), shift)] = base + uint32(s-2)
+		}
+	}
+	copied += copy(literals[copied:], src[anchor:])
+	e.literals, e.sequences, e.last = literals[:copied], sequences[:found], last
+}
+
+// offsets are the last three of a frame, the newest first.
+type offsets [3]uint32
+
+// code is the value by which the format codes an offset: by the last three if it is one of them, but for the newest right after a match, which
+// stands for other things (RFC 8878, 3.1.1.5). Then it is the newest.
+func (o *offsets) code(offset uint32, afterMatch bool) uint32 {
+	switch {
+	case offset == o[0] && !afterMatch:
+		return 1
+	case offset == o[1] && offset != o[0]:
+		o[1], o[0] = o[0], offset
+		if afterMatch {
+			return 1
+		}
+		return 2
+	case offset == o[2] && offset != o[0] && offset != o[1]:
+		o[2], o[1], o[0] = o[1], o[0], offset
+		if afterMatch {
+			return 2
+		}
+		return 3
+	}
+	o[2], o[1], o[0] = o[1], o[0], offset
+	return offset + 3
+}
+
+// common counts the bytes that are the same from i and from j on; j is before i.
+func common(b []byte, i, j int) int {
+	start := i
+	for i+8 <= len(b) {
+		if x := load64(b, i) ^ load64(b, j); x != 0 {
+			return i - start + bits.TrailingZeros64(x)>>3
+		}
+		i, j = i+8, j+8
+	}
+	for i < len(b) && b[i] == b[j] {
+		i, j = i+1, j+1
+	}
+	return i - start
+}
