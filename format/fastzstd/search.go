@@ -14,8 +14,9 @@ const (
 	wildCopy = 16
 	// searchMargin is how many bytes at the end of a block are literals without a look: a match, and what is loaded behind it.
 	searchMargin = 1 + minMatch + 8 + 3
-	// stride: after 1<<stride bytes without a match, each further step is a byte longer.
-	stride = 4
+	// stride: after each 1<<stride bytes without a match steps are a byte longer, up to maxStride.
+	stride    = 4
+	maxStride = 63
 )
 
 // sequence is some literals and then a match: the value of its offset as the format codes it, and its length.
@@ -51,7 +52,7 @@ func (e *Encoder) search(src []byte, at, end int) {
 		start, match, value := s+1, s+1-int(last[0]), uint32(1)
 		if match < 0 || uint32(v>>8) != load32(src, match) {
 			if candidate < 0 || s-candidate >= maxWindow || uint32(v) != load32(src, candidate) {
-				s += 1 + (s-anchor)>>stride
+				s += 1 + min((s-anchor)>>stride, maxStride)
 				continue
 			}
 			for start, match = s, candidate; start > anchor && match > 0 && src[start-1] == src[match-1]; {
