@@ -50,6 +50,27 @@ func (r *reader) u48() uint64 {
 	return 0
 }
 
+func (r *reader) u32() uint32 {
+	if v := r.take(4); v != nil {
+		return le.Uint32(v)
+	}
+	return 0
+}
+
+func (r *reader) u56() uint64 {
+	if v := r.take(7); v != nil {
+		return uint64(le.Uint32(v)) | uint64(le.Uint16(v[4:]))<<32 | uint64(v[6])<<48
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if v := r.take(8); v != nil {
+		return le.Uint64(v)
+	}
+	return 0
+}
+
 // lenenc reads a length-encoded integer.
 func (r *reader) lenenc() uint64 {
 	switch c := r.u8(); c {

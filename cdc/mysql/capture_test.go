@@ -125,14 +125,18 @@ func (c *capture) decodeEvents(t testing.TB, d *Decoder, target *row.Type) *row.
 	for _, e := range c.events {
 		if e.kind == tableMapEvent {
 			var err error
-			tm, err = ParseTableMap(e.body, c.mariaDB)
+			body := bytes.Clone(e.body)
+			tm, err = ParseTableMap(body, c.mariaDB)
 			require.NoError(t, err)
+			overwrite(body)
 			continue
 		}
-		re, err := ParseRows(e.kind, e.body)
+		body := bytes.Clone(e.body)
+		re, err := ParseRows(e.kind, body)
 		require.NoError(t, err)
 		_, err = d.AppendRows(b, tm, &re)
 		require.NoError(t, err)
+		overwrite(body) // the next event is read into the same memory
 	}
 	return b
 }

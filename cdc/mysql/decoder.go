@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	mathbits "math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -193,11 +194,13 @@ func (d *Decoder) check(tm *TableMap, e *RowsEvent) error {
 	if e.Columns != len(d.images) {
 		return malformed("%s.%s: a rows event has %d columns, its table map %d", tm.Schema, tm.Table, e.Columns, len(d.images))
 	}
-	for _, bits := range [][]byte{e.Present, e.PresentAfter} {
-		if i := firstAbsent(bits, e.Columns); i >= 0 {
-			return fmt.Errorf("%s.%s: column %s is missing from a row image (binlog_row_image of that session is not FULL): %w",
-				tm.Schema, tm.Table, d.images[i].name, cdc.ErrRefused)
-		}
+	absent := firstAbsent(e.Present, e.Columns)
+	if absent < 0 && e.Kind == row.UpdateAfter {
+		absent = firstAbsent(e.PresentAfter, e.Columns)
+	}
+	if absent >= 0 {
+		return fmt.Errorf("%s.%s: column %s is missing from a row image (binlog_row_image of that session is not FULL): %w",
+			tm.Schema, tm.Table, d.images[absent].name, cdc.ErrRefused)
 	}
 	if e.Partial {
 		return fmt.Errorf("%s.%s: a row image has a partial JSON update (binlog_row_value_options of that session is PARTIAL_JSON): %w",
@@ -208,9 +211,9 @@ func (d *Decoder) check(tm *TableMap, e *RowsEvent) error {
 
 // firstAbsent returns the first column whose bit is not set, -1 when all n are there.
 func firstAbsent(bits []byte, n int) int {
-	for i := range n {
-		if bits[i>>3]>>(i&7)&1 == 0 {
-			return i
+	for i := range (n + 7) >> 3 {
+		if k := mathbits.TrailingZeros8(^bits[i]); i<<3+k < n && k < 8 {
+			return i<<3 + k
 		}
 	}
 	return -1

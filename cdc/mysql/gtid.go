@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"fmt"
+	"math"
+	"sort"
 	"strings"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -14,6 +16,16 @@ import (
 type gtidSet struct {
 	flavor string
 	set    gomysql.GTIDSet // nil: no GTIDs
+	near   *nearInterval   // nil: not kept
+}
+
+// nearInterval is where the last transaction was found or added: most often the next one follows it, and each look into the set
+// goes through two maps.
+type nearInterval struct {
+	sid  uuid.UUID
+	tag  gomysql.Tag
+	iv   *gomysql.Interval // in the set; nil: none
+	next int64             // where the following interval begins
 }
 
 func parseGTIDSet(flavor, text string) (gtidSet, error) {
@@ -22,14 +34,14 @@ func parseGTIDSet(flavor, text string) (gtidSet, error) {
 	if err != nil {
 		return gtidSet{}, fmt.Errorf("%q is not a set of %s GTIDs: %w: %w", text, flavor, err, cdc.ErrUsage)
 	}
-	return gtidSet{flavor: flavor, set: set}, nil
+	return gtidSet{flavor, set, &nearInterval{}}, nil
 }
 
 func (g gtidSet) clone() gtidSet {
 	if g.set == nil {
 		return g
 	}
-	return gtidSet{g.flavor, g.set.Clone()}
+	return gtidSet{g.flavor, g.set.Clone(), nil}
 }
 
 func (g gtidSet) String() string {
@@ -59,7 +71,7 @@ func (g gtidSet) ownMissing(server string, executed gtidSet) string {
 	if err != nil {
 		return ""
 	}
-	own := gtidSet{g.flavor, &gomysql.MysqlGTIDSet{}}
+	own := gtidSet{g.flavor, &gomysql.MysqlGTIDSet{}, nil}
 	for tag, intervals := range (*all)[sid] {
 		for _, iv := range intervals {
 			(*own.set.(*gomysql.MysqlGTIDSet)).AddGTIDWithTag(sid, tag, iv.Stop-1) // the last one will do
@@ -76,6 +88,7 @@ func (g gtidSet) addAll(text string) error {
 	if text == "" {
 		return nil
 	}
+	g.moved()
 	return g.set.Update(text)
 }
 
@@ -101,21 +114,61 @@ func (t gtid) String() string {
 	return fmt.Sprintf("%s:%d", t.sid, t.gno)
 }
 
+// moved forgets what is near: the set's intervals lie elsewhere now.
+func (g gtidSet) moved() {
+	if g.near != nil {
+		*g.near = nearInterval{}
+	}
+}
+
+// interval returns the interval that has a MySQL transaction or ends just before it, and where the following one begins; nil for
+// none.
+func (g gtidSet) interval(t *gtid) (*gomysql.Interval, int64) {
+	n := g.near
+	if n != nil && n.iv != nil && n.sid == t.sid && n.tag == t.tag && t.gno >= n.iv.Start && t.gno <= n.iv.Stop {
+		return n.iv, n.next
+	}
+	all := (*g.set.(*gomysql.MysqlGTIDSet))[t.sid][t.tag]
+	i := sort.Search(len(all), func(i int) bool { return all[i].Stop >= t.gno })
+	if i == len(all) || t.gno < all[i].Start {
+		return nil, 0
+	}
+	next := int64(math.MaxInt64)
+	if i+1 < len(all) {
+		next = all[i+1].Start
+	}
+	if n != nil {
+		*n = nearInterval{t.sid, t.tag, &all[i], next}
+	}
+	return &all[i], next
+}
+
 // add puts a transaction into the set.
-func (g gtidSet) add(t gtid) error {
+func (g gtidSet) add(t *gtid) error {
 	if !t.is || g.set == nil {
 		return nil
 	}
 	if t.isMaria {
-		m := t.maria
-		return g.set.(*gomysql.MariadbGTIDSet).AddSet(&m)
+		set := g.set.(*gomysql.MariadbGTIDSet)
+		if last := set.Sets[t.maria.DomainID]; last != nil {
+			last.ServerID, last.SequenceNumber = t.maria.ServerID, t.maria.SequenceNumber
+			return nil
+		}
+		return set.AddSet(t.maria.Clone())
 	}
-	g.set.(*gomysql.MysqlGTIDSet).AddGTIDWithTag(t.sid, t.tag, t.gno)
+	switch iv, next := g.interval(t); {
+	case iv != nil && t.gno < iv.Stop:
+	case iv != nil && t.gno+1 < next:
+		iv.Stop++
+	default: // a new interval, or two that become one
+		g.moved()
+		g.set.(*gomysql.MysqlGTIDSet).AddGTIDWithTag(t.sid, t.tag, t.gno)
+	}
 	return nil
 }
 
 // has reports whether one transaction is in the set.
-func (g gtidSet) has(t gtid) bool {
+func (g gtidSet) has(t *gtid) bool {
 	if !t.is || g.set == nil {
 		return false
 	}
@@ -123,10 +176,24 @@ func (g gtidSet) has(t gtid) bool {
 		last, ok := g.set.(*gomysql.MariadbGTIDSet).Sets[t.maria.DomainID]
 		return ok && last.SequenceNumber >= t.maria.SequenceNumber
 	}
-	for _, iv := range (*g.set.(*gomysql.MysqlGTIDSet))[t.sid][t.tag] {
-		if t.gno >= iv.Start && t.gno < iv.Stop {
-			return true
+	iv, _ := g.interval(t)
+	return iv != nil && t.gno < iv.Stop
+}
+
+// missing finds a transaction of o, the last of an interval, that g lacks. There may be none though g lacks others.
+func (g gtidSet) missing(o gtidSet) (t gtid, found bool) {
+	set, ok := o.set.(*gomysql.MysqlGTIDSet)
+	if !ok {
+		return t, false
+	}
+	for sid, tags := range *set {
+		for tag, intervals := range tags {
+			for _, iv := range intervals {
+				if t = (gtid{is: true, sid: sid, tag: tag, gno: iv.Stop - 1}); !g.has(&t) {
+					return t, true
+				}
+			}
 		}
 	}
-	return false
+	return gtid{}, false
 }

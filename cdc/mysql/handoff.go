@@ -31,6 +31,22 @@ type chunk struct {
 	statement string
 	at        time.Time
 	first     logPlace // where the transaction of the first row begins
+	// size is what the batch took when it had counted rows; uncounted is how long the images of those since are.
+	size, counted, uncounted int
+}
+
+const (
+	// A chunk's size is counted anew after so many rows or bytes of their images: that goes over all columns.
+	countEvery      = 32
+	countEveryBytes = 16 << 10
+)
+
+// bytes is about what the rows take.
+func (c *chunk) bytes() int {
+	if n := c.batch.N - c.counted; n < 0 || n >= countEvery || c.uncounted >= countEveryBytes {
+		c.size, c.counted, c.uncounted = c.batch.Bytes(), c.batch.N, 0
+	}
+	return c.size
 }
 
 // logPlace is a place in a server's log.
@@ -44,11 +60,12 @@ func (c *chunk) reset() {
 		c.batch = row.NewBatch(c.batch.Type)
 	}
 	c.batch.Reset()
+	c.size, c.counted, c.uncounted = 0, 0, 0
 	c.boundary, c.whole, c.moved, c.changes, c.statement, c.at, c.first = false, 0, false, nil, "", time.Time{}, logPlace{}
 }
 
 func (c *chunk) over(rows, bytes int) bool {
-	return c.batch.N >= rows || c.batch.N > 0 && c.batch.Bytes() >= bytes
+	return c.batch.N >= rows || c.batch.N > 0 && c.bytes() >= bytes
 }
 
 // handoff passes rows from the goroutine that reads the log to the one that calls Next. The reader fills one chunk while

@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -12,9 +13,12 @@ const maxPayload = 4 << 30
 
 // inflater takes compressed transactions (binlog_transaction_compression) apart, one event at a time: a transaction may be
 // far larger than memory. The zero value is ready.
-type inflater struct{ zstd *zstd.Decoder }
+type inflater struct {
+	zstd *zstd.Decoder
+	body []byte // of the event
+}
 
-// events gives the events of a payload. They have no place in the file and no checksum. An error of take is returned as it
+// events gives the events of a payload. They have no place in the file and no checksum; each is valid until the next. An error of take is returned as it
 // is, others wrap ErrMalformed.
 func (f *inflater) events(body []byte, take func(event) error) error {
 	in, left, err := f.open(body)
@@ -31,9 +35,9 @@ func (f *inflater) events(body []byte, take func(event) error) error {
 			return malformed("a compressed transaction with an event of %d bytes where %d are left", size, left)
 		}
 		left -= size
-		e := event{kind: head[4], flags: uint16(uintLE(head[17:19])), time: uint32(uintLE(head[:4])), size: uint32(size),
-			server: uint32(uintLE(head[5:9])), body: make([]byte, size-uint64(len(head)))}
-		if _, err := io.ReadFull(in, e.body); err != nil {
+		e := eventOf(head[:])
+		e.endPos = 0
+		if e.body, err = f.read(in, int(size)-len(head)); err != nil {
 			return malformed("a compressed transaction ends inside an event of %d bytes: %s", size, err.Error())
 		}
 		if err := take(e); err != nil {
@@ -44,6 +48,23 @@ func (f *inflater) events(body []byte, take func(event) error) error {
 		return malformed("a compressed transaction is longer than it says")
 	}
 	return nil
+}
+
+// read reads n bytes, no more memory than what comes.
+func (f *inflater) read(in io.Reader, n int) ([]byte, error) {
+	if cap(f.body) > keptBuffer {
+		f.body = nil
+	}
+	f.body = f.body[:0]
+	for len(f.body) < n {
+		at := len(f.body)
+		k := min(n-at, keptBuffer)
+		f.body = slices.Grow(f.body, k)[:at+k]
+		if _, err := io.ReadFull(in, f.body[at:]); err != nil {
+			return nil, err
+		}
+	}
+	return f.body, nil
 }
 
 // open reads the header of a payload and returns the events as bytes, and how many.

@@ -68,6 +68,7 @@ func (f *fakeStream) event(e event) {
 func (f *fakeStream) format(version string, checksum bool) {
 	b := make([]byte, 2+50+4+1+30+1+4)
 	copy(b[2:], version)
+	b[56] = eventHeader
 	if checksum {
 		b[len(b)-5] = 1
 	}

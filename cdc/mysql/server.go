@@ -31,6 +31,8 @@ type server struct {
 	uuid    string
 	vars    map[string]string // global variables, names in lower case
 	useTLS  bool
+	// foldNames: names of databases and tables are told apart without case (lower_case_table_names).
+	foldNames bool
 }
 
 // gtidOn reports whether every transaction of the server has a GTID.
@@ -154,6 +156,7 @@ func describeServer(c *client.Conn, addr string) (*server, error) {
 		v, _ := r.GetString(i, 1)
 		s.vars[strings.ToLower(k)] = v
 	}
+	s.foldNames = s.vars["lower_case_table_names"] != "0" && s.vars["lower_case_table_names"] != ""
 	s.uuid = s.vars["server_uuid"]
 	if s.uuid == "" {
 		s.uuid = s.vars["server_uid"] // MariaDB

@@ -174,7 +174,7 @@ func (s *Source) SetKey(order, target []string) {
 
 // watches reports whether a table map is that of the watched table.
 func (s *Source) watches(schema, table []byte) bool {
-	if s.server != nil && s.server.vars["lower_case_table_names"] != "0" && s.server.vars["lower_case_table_names"] != "" {
+	if s.server != nil && s.server.foldNames {
 		return strings.EqualFold(string(schema), s.cfg.Database) && strings.EqualFold(string(table), s.cfg.Table)
 	}
 	return string(schema) == s.cfg.Database && string(table) == s.cfg.Table

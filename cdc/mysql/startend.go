@@ -231,7 +231,14 @@ func (s *Source) atEnd(st *stream) bool {
 		return false
 	}
 	if st.gset.set != nil && s.endGTID.set != nil {
-		return st.gset.contains(s.endGTID)
+		if st.awaited.is {
+			return false
+		}
+		if st.gset.contains(s.endGTID) {
+			return true
+		}
+		st.awaited, _ = st.gset.missing(s.endGTID)
+		return false
 	}
 	return st.doneFile == s.endFile && st.donePos >= s.endPos || compareBinlogs(s.endFile, st.doneFile) < 0
 }

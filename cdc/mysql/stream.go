@@ -82,8 +82,10 @@ type stream struct {
 	file string
 	pos  uint64 // end of the last event
 	txn  transaction
-	uuid string  // of the server, for positions; guarded by hand.mu
-	gset gtidSet // guarded by hand.mu, with doneFile and donePos: the last transaction end
+	uuid string // of the server, for positions; guarded by hand.mu
+	// gset, doneFile and donePos are of the last transaction end. They are written with hand.mu held, and read so by others than
+	// the goroutine that reads the log.
+	gset gtidSet
 	// doneFile and donePos are the file and offset after the last transaction end.
 	doneFile string
 	donePos  uint64
@@ -106,6 +108,8 @@ type stream struct {
 	replay transaction
 	// retargeted gets a token from Retarget after a schema change.
 	retargeted chan struct{}
+	// awaited is a transaction before the end that the source asks for, if one is known that has not come.
+	awaited gtid
 	// upTo ends the stream at or behind this place, nil: where the source ends.
 	upTo *Position
 	// peek, when set, sees the events in place of all else: for looking at the start of a file.
@@ -224,13 +228,10 @@ func (s *stream) begin(e event) error {
 		return s.refuse("a transaction begins inside another")
 	}
 	t := transaction{open: true, at: time.Unix(int64(e.time), 0), start: s.startOf(e)}
-	if err := decodeGTID(e, &t); err != nil {
+	if err := decodeGTID(&e, &t); err != nil {
 		return s.refuse("a GTID event that can't be read (%v)", err)
 	}
-	s.hand.mu.Lock()
-	known := s.gset.has(t.id) || s.skipSet.has(t.id)
-	s.hand.mu.Unlock()
-	t.skip = known || s.beforeStart(&t)
+	t.skip = s.gset.has(&t.id) || s.skipSet.has(&t.id) || s.beforeStart(&t)
 	if s.replay.applied > 0 && !t.id.is && t.start != s.replay.start {
 		return s.refuse("the server went on with a transaction at %d after the connection was lost inside the one at %d", t.start, s.replay.start)
 	}
@@ -270,8 +271,11 @@ func (s *stream) commit() error {
 	h := s.hand
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := s.gset.add(t.id); err != nil {
+	if err := s.gset.add(&t.id); err != nil {
 		return s.refuse("adding transaction %s: %v", t.id, err)
+	}
+	if s.awaited.is && t.id == s.awaited {
+		s.awaited = gtid{}
 	}
 	s.doneFile, s.donePos = s.file, s.pos
 	f := h.fill
@@ -295,11 +299,11 @@ func (s *stream) commit() error {
 
 // advance moves the position over events between transactions.
 func (s *stream) advance() error {
-	s.hand.mu.Lock()
-	defer s.hand.mu.Unlock()
-	if s.doneFile == s.file && s.donePos == s.pos {
+	if s.donePos == s.pos && s.doneFile == s.file {
 		return nil
 	}
+	s.hand.mu.Lock()
+	defer s.hand.mu.Unlock()
 	s.doneFile, s.donePos = s.file, s.pos
 	s.hand.fill.moved = true
 	if s.atEnd() && s.replay.applied == 0 {
@@ -328,6 +332,7 @@ func (s *stream) previous(e event) error {
 	text, err := previousGTIDs(e)
 	if err == nil && s.gset.set.IsEmpty() {
 		err = s.gset.addAll(text)
+		s.awaited = gtid{}
 	}
 	if err != nil {
 		return s.refuse("the list of earlier transactions can't be read (%v)", err)
@@ -337,6 +342,14 @@ func (s *stream) previous(e event) error {
 
 // query looks at a statement: the ends of transactions, XA, and DDL.
 func (s *stream) query(e event) error {
+	if e.kind == eventQuery {
+		switch _, _, text, _ := queryParts(e.body); string(text) { // nearly all are these
+		case "BEGIN":
+			return s.beginStatement(e)
+		case "COMMIT":
+			return s.commit()
+		}
+	}
 	q, err := readQuery(e)
 	if err != nil {
 		return s.refuse("a query event that can't be read (%v)", err)
@@ -344,13 +357,7 @@ func (s *stream) query(e event) error {
 	head := strings.ToUpper(firstWords(q.text))
 	switch {
 	case head == "BEGIN":
-		s.txn.open, s.txn.begun = true, true
-		if s.txn.start == 0 && e.endPos > 0 { // servers without GTID events
-			s.txn.start = s.startOf(e)
-			s.txn.at = time.Unix(int64(e.time), 0)
-			s.txn.skip = s.beforeStart(&s.txn)
-		}
-		return nil
+		return s.beginStatement(e)
 	case head == "COMMIT":
 		return s.commit()
 	case head == "ROLLBACK":
@@ -384,21 +391,32 @@ func (s *stream) query(e event) error {
 	return s.commit()
 }
 
+// beginStatement takes a BEGIN.
+func (s *stream) beginStatement(e event) error {
+	s.txn.open, s.txn.begun = true, true
+	if s.txn.start == 0 && e.endPos > 0 { // servers without GTID events
+		s.txn.start = s.startOf(e)
+		s.txn.at = time.Unix(int64(e.time), 0)
+		s.txn.skip = s.beforeStart(&s.txn)
+	}
+	return nil
+}
+
 // tableMap notes the table behind an id when it is the watched one.
 func (s *stream) tableMap(e event) error {
-	schema, table, err := TableMapName(e.body)
+	id, err := TableMapID(e.body)
 	if err != nil {
 		return s.refuse("a table map that can't be read (%v)", err)
 	}
-	id, err := TableMapID(e.body)
+	if w := s.maps[id]; w != nil && w.tm.Same(e.body) {
+		return nil
+	}
+	schema, table, err := TableMapName(e.body)
 	if err != nil {
 		return s.refuse("a table map that can't be read (%v)", err)
 	}
 	if s.txn.skip || !s.src.watches(schema, table) {
 		delete(s.maps, id)
-		return nil
-	}
-	if w := s.maps[id]; w != nil && w.tm.Same(e.body) {
 		return nil
 	}
 	tm, err := ParseTableMap(e.body, s.src.flavor == flavorMariaDB)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/google/uuid"
 )
@@ -18,47 +19,72 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
-// mariaPreparedXA marks the group of an XA PREPARE: its outcome comes later.
-const mariaPreparedXA = 64
+// Flags of MariaDB's GTID events.
+const (
+	mariaStandalone = 1  // no XID or COMMIT ends it
+	mariaPreparedXA = 64 // an XA PREPARE: its outcome comes later
+)
 
 // decodeGTID reads the four kinds of GTID events.
-func decodeGTID(e event, t *transaction) error {
-	if e.kind == eventMariaGTID {
-		if len(e.body) < 13 {
+func decodeGTID(e *event, t *transaction) error {
+	r := reader{b: e.body}
+	switch e.kind {
+	case eventMariaGTID:
+		m := gomysql.MariadbGTID{SequenceNumber: r.u64(), DomainID: r.u32(), ServerID: e.server}
+		flags := r.u8()
+		if r.bad {
 			return malformed("%d bytes", len(e.body))
 		}
-		var m replication.MariadbGTIDEvent
-		if err := safely(func() error { return m.Decode(e.body) }); err != nil {
-			return err
-		}
-		m.GTID.ServerID = e.server
-		t.id = gtid{is: true, isMaria: true, maria: m.GTID}
-		t.begun = !m.IsStandalone() // MariaDB logs no BEGIN
-		t.xa = m.Flags&mariaPreparedXA != 0
+		t.id = gtid{is: true, isMaria: true, maria: m}
+		t.begun = flags&mariaStandalone == 0 // MariaDB logs no BEGIN
+		t.xa = flags&mariaPreparedXA != 0
 		return nil
+	case eventTaggedGTID:
+		return decodeTaggedGTID(e, t)
 	}
-	var g replication.GTIDEvent
-	err := safely(func() error {
-		if e.kind != eventTaggedGTID {
-			return g.Decode(e.body)
+	r.u8() // flags
+	sid := r.take(16)
+	gno := r.u64()
+	if r.bad {
+		return malformed("%d bytes", len(e.body))
+	}
+	if len(r.b) >= 17 && r.b[0] == 2 { // the logical clock
+		r.take(17)
+		if len(r.b) >= 7 {
+			original := r.u56()
+			const both = 1 << 55
+			immediate := original &^ both
+			if original&both != 0 {
+				original = r.u56()
+			}
+			if r.bad {
+				return malformed("%d bytes", len(e.body))
+			}
+			t.timed(original, immediate)
 		}
-		var tagged replication.GtidTaggedLogEvent
-		err := tagged.Decode(e.body)
-		g = tagged.GTIDEvent
+	}
+	if e.kind == eventGTID {
+		t.id = gtid{is: true, sid: uuid.UUID(sid), gno: int64(gno)}
+	}
+	return nil
+}
+
+// timed notes when a transaction committed first and on this server, in microseconds; 0: not known.
+func (t *transaction) timed(original, immediate uint64) {
+	if original > 0 {
+		t.at = time.UnixMicro(int64(original))
+	}
+	if immediate > 0 {
+		t.logged = time.UnixMicro(int64(immediate))
+	}
+}
+
+func decodeTaggedGTID(e *event, t *transaction) error {
+	var g replication.GtidTaggedLogEvent
+	if err := safely(func() error { return g.Decode(e.body) }); err != nil {
 		return err
-	})
-	if err != nil {
-		return err
 	}
-	if us := g.OriginalCommitTimestamp; us > 0 {
-		t.at = time.UnixMicro(int64(us))
-	}
-	if us := g.ImmediateCommitTimestamp; us > 0 {
-		t.logged = time.UnixMicro(int64(us))
-	}
-	if e.kind == eventAnonymousGTID {
-		return nil
-	}
+	t.timed(g.OriginalCommitTimestamp, g.ImmediateCommitTimestamp)
 	sid, err := uuid.FromBytes(g.SID)
 	if err != nil {
 		return err
@@ -96,18 +122,29 @@ type statement struct {
 	sqlMode  uint64
 }
 
-// readQuery reads a query event.
-func readQuery(e event) (q statement, err error) {
-	r := reader{b: e.body}
+// queryParts cuts a query event: its status variables, database and text, which may be compressed.
+func queryParts(body []byte) (vars, db, text []byte, err error) {
+	r := reader{b: body}
 	r.take(8) // thread and execution time
 	n := int(r.u8())
 	r.take(2) // error code
-	vars := reader{b: r.take(int(r.u16()))}
-	q.db = string(r.take(n))
+	vars = r.take(int(r.u16()))
+	db = r.take(n)
 	r.u8()
 	if r.bad {
-		return q, malformed("%d bytes", len(e.body))
+		return nil, nil, nil, malformed("%d bytes", len(body))
 	}
+	return vars, db, r.b, nil
+}
+
+// readQuery reads a query event.
+func readQuery(e event) (q statement, err error) {
+	status, db, text, err := queryParts(e.body)
+	if err != nil {
+		return q, err
+	}
+	q.db = string(db)
+	vars := reader{b: status}
 	for len(vars.b) > 0 { // the SQL mode comes first or after the flags
 		switch vars.u8() {
 		case 0:
@@ -118,7 +155,6 @@ func readQuery(e event) (q statement, err error) {
 		}
 		break
 	}
-	text := r.b
 	if e.kind == eventMariaQueryZ {
 		if text, err = inflateMaria(text); err != nil {
 			return q, err

@@ -24,21 +24,26 @@ func (s *stream) rows(e event) error {
 	if err != nil {
 		return s.refuse("a rows event that can't be read (%v)", err)
 	}
+	return s.appendRows(w, &re)
+}
+
+// appendRows adds the rows of an event to the chunk that is being filled.
+func (s *stream) appendRows(w *watched, re *RowsEvent) (err error) {
 	h := s.hand
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.waitBelow(s.ctx, hardRows, hardBytes); err != nil {
-		return err
-	}
-	f := h.fill
-	from := f.batch.N
-	whole := false
+	f, from, whole := h.fill, 0, true
 	defer func() {
 		if !whole { // also after a panic, which ends the stream
 			f.batch.Truncate(from)
 		}
+		h.mu.Unlock()
 	}()
-	n, err := w.dec.AppendRows(f.batch, w.tm, &re)
+	if err := h.waitBelow(s.ctx, hardRows, hardBytes); err != nil {
+		return err
+	}
+	f = h.fill
+	from, whole = f.batch.N, false
+	n, err := w.dec.AppendRows(f.batch, w.tm, re)
 	if err != nil {
 		if !errors.Is(err, cdc.ErrRefused) {
 			err = fmt.Errorf("%w: %w", err, cdc.ErrRefused)
@@ -49,6 +54,7 @@ func (s *stream) rows(e event) error {
 	if n == 0 {
 		return nil
 	}
+	f.uncounted += len(re.Images)
 	was := s.txn.applied
 	s.txn.applied += n
 	if s.replaying() && was < s.replay.applied {
