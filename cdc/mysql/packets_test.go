@@ -216,6 +216,9 @@ func TestErrorsOfTheServerInTheStream(t *testing.T) {
 		"same server": {errPacket(1236, "#HY000A slave with the same server_uuid/server_id as this slave has connected to the master"), func(t *testing.T, err error) {
 			require.ErrorContains(t, terminal(err, ""), "another client with our server-id")
 		}},
+		"same server, MariaDB": {errPacket(4052, "#HY000A slave with the same server_uuid/server_id is already connected"), func(t *testing.T, err error) {
+			require.ErrorContains(t, terminal(err, ""), "another client with our server-id")
+		}},
 		"large event": {errPacket(1236, "#HY000log event entry exceeded max_allowed_packet; Increase max_allowed_packet on source"), func(t *testing.T, err error) {
 			require.ErrorContains(t, terminal(err, ""), "raise its max_allowed_packet")
 		}},

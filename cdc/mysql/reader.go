@@ -70,6 +70,9 @@ const outage = time.Minute
 
 func (s *stream) progress() string { return fmt.Sprint(s.file, s.pos, s.doneFile, s.donePos) }
 
+// mariaSameID is MariaDB's error to a replica when another has its id.
+const mariaSameID = 4052
+
 // terminal returns the error that ends the job when a new connection can't help, else nil.
 func terminal(err error, where string) error {
 	switch {
@@ -79,11 +82,11 @@ func terminal(err error, where string) error {
 		return fmt.Errorf("reading the log: %w: %w", err, cdc.ErrSource)
 	}
 	var e *gomysql.MyError
-	if !errors.As(err, &e) || e.Code != gomysql.ER_MASTER_FATAL_ERROR_READING_BINLOG {
+	if !errors.As(err, &e) || e.Code != gomysql.ER_MASTER_FATAL_ERROR_READING_BINLOG && e.Code != mariaSameID {
 		return nil
 	}
 	switch m := strings.ToLower(e.Message); {
-	case strings.Contains(m, "same server_uuid"), strings.Contains(m, "same server_id"), strings.Contains(m, "same server id"):
+	case e.Code == mariaSameID, strings.Contains(m, "same server_uuid"), strings.Contains(m, "same server_id"), strings.Contains(m, "same server id"):
 		return fmt.Errorf("another client with our server-id follows this server (%s): give each job its own --mysql_conf server-id: %w", e.Message, cdc.ErrSource)
 	case strings.Contains(m, "max_allowed_packet"):
 		return fmt.Errorf("the server can't send an event at %s (%s): raise its max_allowed_packet: %w", where, e.Message, cdc.ErrSource)
