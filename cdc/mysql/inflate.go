@@ -3,7 +3,6 @@ package mysql
 import (
 	"bytes"
 	"io"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -37,9 +36,10 @@ func (f *inflater) events(body []byte, take func(event) error) error {
 		left -= size
 		e := eventOf(head[:])
 		e.endPos = 0
-		if e.body, err = f.read(in, int(size)-len(head)); err != nil {
+		if f.body, err = readInto(f.body, in, int(size)-len(head)); err != nil {
 			return malformed("a compressed transaction ends inside an event of %d bytes: %s", size, err.Error())
 		}
+		e.body = f.body
 		if err := take(e); err != nil {
 			return err
 		}
@@ -48,23 +48,6 @@ func (f *inflater) events(body []byte, take func(event) error) error {
 		return malformed("a compressed transaction is longer than it says")
 	}
 	return nil
-}
-
-// read reads n bytes, no more memory than what comes.
-func (f *inflater) read(in io.Reader, n int) ([]byte, error) {
-	if cap(f.body) > keptBuffer {
-		f.body = nil
-	}
-	f.body = f.body[:0]
-	for len(f.body) < n {
-		at := len(f.body)
-		k := min(n-at, keptBuffer)
-		f.body = slices.Grow(f.body, k)[:at+k]
-		if _, err := io.ReadFull(in, f.body[at:]); err != nil {
-			return nil, err
-		}
-	}
-	return f.body, nil
 }
 
 // open reads the header of a payload and returns the events as bytes, and how many.

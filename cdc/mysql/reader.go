@@ -1,21 +1,17 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/paimon-go/paimon-go/cdc"
 	"github.com/paimon-go/paimon-go/internal/backoff"
@@ -230,74 +226,4 @@ func (s *stream) replayDir(ctx context.Context, from start) error {
 		}
 	}
 	return io.EOF
-}
-
-// binlogFiles lists the files of a directory that begin as binlog files do.
-func binlogFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("binlog-dir: %w: %w", err, cdc.ErrSource)
-	}
-	var files []string
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if e.IsDir() || !hasMagic(path) {
-			continue
-		}
-		files = append(files, path)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("binlog-dir %s has no binlog file: %w", dir, cdc.ErrSource)
-	}
-	slices.SortFunc(files, func(a, b string) int { return compareBinlogs(filepath.Base(a), filepath.Base(b)) })
-	return files, nil
-}
-
-const binlogMagic = "\xfebin"
-
-func hasMagic(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var b [4]byte
-	_, err = io.ReadFull(f, b[:])
-	return err == nil && string(b[:]) == binlogMagic
-}
-
-// compareBinlogs orders file names by length, then text: binlog.999999 is before binlog.1000000.
-func compareBinlogs(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-}
-
-// scanBinlog gives the events of one file.
-func scanBinlog(ctx context.Context, path string, take func(event) error) error {
-	p := replication.NewBinlogParser()
-	p.SetRawMode(true)
-	p.SetVerifyChecksum(true)
-	var own error
-	err := p.ParseFile(path, 4, func(e *replication.BinlogEvent) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		h := e.Header
-		ev := event{kind: byte(h.EventType), flags: h.Flags, time: h.Timestamp, size: h.EventSize, endPos: h.LogPos, server: h.ServerID}
-		if g, ok := e.Event.(*replication.GenericEvent); ok {
-			ev.body = g.Data
-		} else if _, ok := e.Event.(*replication.RotateEvent); ok {
-			return nil
-		}
-		own = take(ev)
-		return own
-	})
-	switch {
-	case own != nil:
-		return own
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return fmt.Errorf("%s: %w: %w", path, err, cdc.ErrSource)
-	}
-	return nil
 }
