@@ -154,7 +154,7 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (_ *cli
 	if srv.flavor != flavorMySQL {
 		return c, srv, nil
 	}
-	r, err := c.Execute("SELECT @@GLOBAL.gtid_purged")
+	r, err := within(c, cfg.ConnectTimeout, "SELECT @@GLOBAL.gtid_purged")
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading gtid_purged of %s: %w: %w", srv.addr, err, cdc.ErrSource)
 	}
@@ -168,7 +168,7 @@ func (s *stream) choose(ctx context.Context, prefer string, byGTID bool) (_ *cli
 			srv.addr, purged, s.gset, cdc.ErrPositionLost)
 	}
 	for try := 0; ; try++ {
-		if r, err = c.Execute("SELECT @@GLOBAL.gtid_executed"); err != nil {
+		if r, err = within(c, cfg.ConnectTimeout, "SELECT @@GLOBAL.gtid_executed"); err != nil {
 			return nil, nil, fmt.Errorf("reading gtid_executed of %s: %w: %w", srv.addr, err, cdc.ErrSource)
 		}
 		text, _ = r.GetString(0, 0)

@@ -115,7 +115,7 @@ func connectAny(ctx context.Context, cfg *Config, prefer string, log *slog.Logge
 			c, useTLS, err := dial(ctx, cfg, h)
 			if err == nil {
 				var s *server
-				if s, err = describeServer(c, h); err == nil {
+				if s, err = describeServer(c, h, cfg.ConnectTimeout); err == nil {
 					s.useTLS = useTLS
 					return c, s, nil
 				}
@@ -141,13 +141,25 @@ func retryDelay(try int) time.Duration {
 	return backoff.Delay(200*time.Millisecond, 10*time.Second, try)
 }
 
+// within runs a query that a server answers at once: it must not hang when the network is gone.
+func within(c *client.Conn, limit time.Duration, query string) (*gomysql.Result, error) {
+	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
+		return nil, err
+	}
+	r, err := c.Execute(query)
+	if err != nil {
+		return nil, err
+	}
+	return r, c.SetDeadline(time.Time{})
+}
+
 // describeServer reads the server's identity and variables.
-func describeServer(c *client.Conn, addr string) (*server, error) {
+func describeServer(c *client.Conn, addr string, limit time.Duration) (*server, error) {
 	s := &server{addr: addr, flavor: flavorMySQL, version: c.GetServerVersion(), vars: map[string]string{}}
 	if strings.Contains(strings.ToLower(s.version), "mariadb") {
 		s.flavor = flavorMariaDB
 	}
-	r, err := c.Execute("SHOW GLOBAL VARIABLES")
+	r, err := within(c, limit, "SHOW GLOBAL VARIABLES")
 	if err != nil {
 		return nil, fmt.Errorf("reading the variables of %s: %w: %w", addr, err, cdc.ErrSource)
 	}
