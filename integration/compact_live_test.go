@@ -184,6 +184,7 @@ func replay(t *testing.T, j *testkit.Job, logs string, pace livePace, beside fun
 // stopCompactor ends a service and requires that it was well until then.
 func stopCompactor(t *testing.T, p *testkit.Process) {
 	t.Helper()
+	p.Until(30*time.Second, "the start", func() bool { return strings.Contains(p.Output(), "msg=started") }) // before, a signal kills it
 	require.True(t, p.Running(), p.Output())
 	p.Signal(syscall.SIGTERM)
 	require.Equal(t, 0, p.Wait(15*time.Second), p.Output())

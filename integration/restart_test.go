@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/integration/testkit"
 )
 
@@ -73,10 +72,10 @@ func killedInTheInitialRead(t *testing.T, on testkit.Storage) {
 	db.Exec(wide)
 	j := testkit.NewJob(t, db, "s").On(on).Set("scan.incremental.snapshot.chunk.size", "20")
 	n := 6000 * kills(t, 5)
-	if fs.Scheme(j.Warehouse) == "hdfs" {
-		n /= 3 // commits are slower, and so is the read beside them
-	}
 	db.InsertRows("s", 0, n, 5000, wideRow)
+	proxy := testkit.NewProxy(t, db.Server.Addr)
+	proxy.Limit(300_000) // else the read may be over before the first kill
+	through(t, j, proxy.Addr)
 	j.Interval = "100ms"
 	within := 0
 	for range kills(t, 5) {
@@ -94,6 +93,7 @@ func killedInTheInitialRead(t *testing.T, on testkit.Storage) {
 	}
 	require.Positive(t, within, "kills in the middle of the read")
 	t.Logf("%d of the kills were in the middle of the read", within)
+	proxy.Limit(0)
 	j.RunToLatest()
 	require.EqualValues(t, n, history{}.take(j), "each row is in one commit")
 	requireConsecutive(t, j)

@@ -5,6 +5,7 @@ package testkit
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type Proxy struct {
 	lose   [2]bool       // what comes from the client, from the server
 	torn   map[net.Conn]struct{}
 	wg     sync.WaitGroup
+	limit  atomic.Int64 // bytes a second and connection
 }
 
 // NewProxy starts a proxy that ends with the test.
@@ -78,6 +80,9 @@ func (p *Proxy) pass(dst, src net.Conn, fromServer bool) {
 		n, err := src.Read(buf)
 		passed += int64(n)
 		lost, delay := p.fault(fromServer, dst, src)
+		if rate := p.limit.Load(); fromServer && rate > 0 {
+			time.Sleep(time.Duration(int64(n) * int64(time.Second) / rate))
+		}
 		if fromServer && delay > 0 && time.Since(last) > 5*time.Millisecond {
 			time.Sleep(delay)
 		}
@@ -162,6 +167,9 @@ func (p *Proxy) Slow(d time.Duration) {
 	defer p.mu.Unlock()
 	p.delay = d
 }
+
+// Limit lets so many bytes a second through from the server on each connection; 0 is no limit.
+func (p *Proxy) Limit(rate int64) { p.limit.Store(rate) }
 
 // LoseAnswers lets requests through and swallows what the server says: it does what it is told, and nobody hears of it.
 func (p *Proxy) LoseAnswers() { p.swallow([2]bool{false, true}) }
