@@ -54,6 +54,14 @@ func rows(rng *rand.Rand, kind string, n int) []byte {
 			for range 8 {
 				b = binary.AppendVarint(b, rng.Int64N(1<<rng.IntN(60)))
 			}
+		case "uuids":
+			b = fmt.Appendf(b, "%08x-%04x-4%03x-%04x-%012x%s.%s@mail%d.example.com", rng.Uint32(), rng.IntN(1<<16), rng.IntN(1<<12), rng.IntN(1<<16), rng.Uint64N(1<<48),
+				words[rng.IntN(len(words))], words[rng.IntN(len(words))], rng.IntN(20))
+		case "short":
+			b = fmt.Appendf(b, "%s%c%02d", words[rng.IntN(9)], 'A'+rune(rng.IntN(4)), rng.IntN(30))
+			b = binary.AppendVarint(b, rng.Int64N(5000))
+			b = binary.AppendVarint(b, 1700000000+rng.Int64N(100000))
+			b = append(b, words[rng.IntN(len(words))]...)
 		case "json":
 			b = fmt.Appendf(b, `{"id":%d,"name":"%s","price":%d.%02d,"tags":["%s","%s"]}`, id, words[rng.IntN(len(words))], rng.IntN(1000), rng.IntN(100),
 				words[rng.IntN(len(words))], words[rng.IntN(len(words))])
@@ -67,7 +75,7 @@ func rows(rng *rand.Rand, kind string, n int) []byte {
 var (
 	words = strings.Fields(`the quick brown fox jumps over a lazy dog while seven wizards brew potions of unusual strength and merchants
 		count silver coins in quiet halls under stars that nobody has named yet although many have tried before winter came`)
-	kinds = []string{"tokens", "words", "numbers", "json"}
+	kinds = []string{"tokens", "words", "uuids", "json", "numbers", "short"}
 	sizes = []int{0, 1, 2, 3, 15, 16, 17, 47, 48, 49, 100, 255, 256, 257, 1000, 1023, 1024, 4096, 16383, 16384, 64000, 65535, 65536, 65791, 65792,
 		maxBlock - 1, maxBlock, maxBlock + 1, 3 * maxBlock, maxWindow, maxWindow + 1, 3<<20 + 7}
 )
@@ -131,8 +139,7 @@ func TestPositionsBeginAnew(t *testing.T) {
 }
 
 func TestFilesAreAsSmallAsOthers(t *testing.T) {
-	other, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<17), zstd.WithAllLitEntropyCompression(true))
-	require.NoError(t, err)
+	other := klauspost(t, zstd.SpeedFastest)
 	e := New(true)
 	for _, kind := range kinds {
 		src := rows(rand.New(rand.NewPCG(1, 1)), kind, 64000)
@@ -142,27 +149,32 @@ func TestFilesAreAsSmallAsOthers(t *testing.T) {
 	}
 }
 
+// BenchmarkAppend gives the part of the plain bytes that is left, too.
 func BenchmarkAppend(b *testing.B) {
 	for _, kind := range kinds {
 		src := rows(rand.New(rand.NewPCG(1, 1)), kind, 64000)
-		b.Run(kind+"/ours", func(b *testing.B) {
-			e := New(true)
-			var dst []byte
-			b.SetBytes(int64(len(src)))
-			for b.Loop() {
-				dst = e.Append(dst[:0], src)
-			}
-		})
-		b.Run(kind+"/klauspost", func(b *testing.B) {
-			e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<17), zstd.WithAllLitEntropyCompression(true))
-			require.NoError(b, err)
-			var dst []byte
-			b.SetBytes(int64(len(src)))
-			for b.Loop() {
-				dst = e.EncodeAll(src, dst[:0])
-			}
-		})
+		run := func(name string, encode func(dst, src []byte) []byte) {
+			b.Run(kind+"/"+name, func(b *testing.B) {
+				var dst []byte
+				b.SetBytes(int64(len(src)))
+				for b.Loop() {
+					dst = encode(dst[:0], src)
+				}
+				b.ReportMetric(float64(len(dst))/float64(len(src)), "part")
+			})
+		}
+		run("ours", New(true).Append)
+		for _, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedDefault} {
+			other := klauspost(b, level)
+			run(level.String(), func(dst, src []byte) []byte { return other.EncodeAll(src, dst) })
+		}
 	}
+}
+
+func klauspost(t testing.TB, level zstd.EncoderLevel) *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<17), zstd.WithAllLitEntropyCompression(true))
+	require.NoError(t, err)
+	return e
 }
 
 func TestAllocationsOfAppend(t *testing.T) {

@@ -14,8 +14,8 @@ const (
 	wildCopy = 16
 	// searchMargin is how many bytes at the end of a block are literals without a look: a match, and what is loaded behind it.
 	searchMargin = 1 + minMatch + 8 + 3
-	// stride: after each 1<<stride bytes without a match steps are a byte longer, up to maxStride.
-	stride    = 4
+	// stride: after each so many bytes without a match steps are a byte longer, up to maxStride.
+	stride    = 20
 	maxStride = 63
 )
 
@@ -52,7 +52,7 @@ func (e *Encoder) search(src []byte, at, end int) {
 		start, match, value := s+1, s+1-int(last[0]), uint32(1)
 		if match < 0 || uint32(v>>8) != load32(src, match) {
 			if candidate < 0 || s-candidate >= maxWindow || uint32(v) != load32(src, candidate) {
-				s += 1 + min((s-anchor)>>stride, maxStride)
+				s += 1 + min((s-anchor)/stride, maxStride)
 				continue
 			}
 			for start, match = s, candidate; start > anchor && match > 0 && src[start-1] == src[match-1]; {
