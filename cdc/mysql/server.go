@@ -115,7 +115,9 @@ func connectAny(ctx context.Context, cfg *Config, prefer string, log *slog.Logge
 			c, useTLS, err := dial(ctx, cfg, h)
 			if err == nil {
 				var s *server
-				if s, err = describeServer(c, h, cfg.ConnectTimeout); err == nil {
+				stop := closeOn(ctx, socket(rawConn(c)))
+				s, err = describeServer(c, h, cfg.ConnectTimeout)
+				if stop(); err == nil {
 					s.useTLS = useTLS
 					return c, s, nil
 				}

@@ -294,6 +294,9 @@ func (s *stream) commit() error {
 		signal(h.ready)
 		return io.EOF
 	}
+	if !f.boundary { // Next takes it only when it is far larger: rows waits for that
+		return nil
+	}
 	return h.waitBelow(s.ctx, softRows, softBytes)
 }
 

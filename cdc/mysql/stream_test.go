@@ -121,6 +121,55 @@ func TestStreamGoesOnWhereAConnectionWasLost(t *testing.T) {
 	}
 }
 
+// TestOthersBeforeTheCutTransaction: after a lost connection another replica may have many transactions before the one that was
+// cut. They are no place to resume from, so that Next leaves them until they are very many; nobody may wait for it before.
+func TestOthersBeforeTheCutTransaction(t *testing.T) {
+	s := testStream(t, true)
+	at := uint32(4)
+	give := func(events []event) error {
+		for _, e := range events {
+			e.size = uint32(19 + len(e.body))
+			at += e.size
+			e.endPos = at
+			if err := s.handle(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	one := txn(1, true, []int32{-1, -2}, rng)
+	go func() {
+		s.hand.fail(func() error {
+			if err := give(one[:len(one)-1]); err != nil {
+				return err
+			}
+			s.cut()
+			for i := range 3 * hardRows {
+				if err := give(txn(2+i, true, []int32{int32(i)}, rng)); err != nil {
+					return err
+				}
+			}
+			if err := give(one); err != nil {
+				return err
+			}
+			return io.EOF
+		}())
+	}()
+	got := 0
+	for {
+		ev, err := s.hand.next(t.Context(), func() cdc.Position { return s.position() })
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if ev.Rows != nil {
+			got += ev.Rows.N
+		}
+	}
+	require.Equal(t, 2+3*hardRows, got)
+}
+
 // overwrite makes who has kept a body notice.
 func overwrite(body []byte) {
 	for i := range body {
