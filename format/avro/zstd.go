@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/paimon-go/paimon-go/format/fastzstd"
+	"github.com/paimon-go/paimon-go/internal/fastzstd"
 )
 
 // zstdEncoders keeps idle encoders by klauspost level: one has a megabyte or more of tables. fastEncoders are of package fastzstd.

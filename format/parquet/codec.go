@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/paimon-go/paimon-go/format/fastzstd"
+	"github.com/paimon-go/paimon-go/internal/fastzstd"
 	"github.com/pierrec/lz4/v4"
 )
 
