@@ -13,16 +13,17 @@ import (
 const (
 	frameMagic = 0xFD2FB528
 	maxBlock   = 128 << 10 // of plain bytes in a block of a frame
-	maxWindow  = 1 << 20   // how far matches go back
-	windowByte = 10 << 3   // the window descriptor of maxWindow
+	windowBits = 20
+	maxWindow  = 1 << windowBits // matches do not go back over a multiple of it
+	windowByte = 10 << 3         // the window descriptor of maxWindow
 )
 
 // Encoder compresses. It is not safe for concurrent use; its memory is about 400 KB.
 type Encoder struct {
-	checksum bool
-	table    [1 << maxTableBits]uint32 // where a hash was seen: base plus the position
-	base     uint32
-	last     offsets
+	checksum  bool
+	table     [1 << maxTableBits]uint32 // where a hash was seen, and further bits of it
+	tableBits int
+	last      offsets
 
 	literals  []byte
 	sequences []sequence
@@ -33,7 +34,7 @@ type Encoder struct {
 
 // New makes an encoder whose frames have a checksum of their content, or don't.
 func New(checksum bool) *Encoder {
-	e := &Encoder{checksum: checksum, base: 1}
+	e := &Encoder{checksum: checksum}
 	e.huff.Reuse = huff0.ReusePolicyNone
 	return e
 }
@@ -41,9 +42,6 @@ func New(checksum bool) *Encoder {
 // Append appends a frame of src to dst.
 func (e *Encoder) Append(dst, src []byte) []byte {
 	dst = e.appendHeader(dst, len(src))
-	if uint64(e.base)+uint64(len(src)) >= 1<<32 {
-		e.table, e.base = [1 << maxTableBits]uint32{}, 1
-	}
 	e.last = offsets{1, 4, 8}
 	for at := 0; ; at += maxBlock {
 		end := min(at+maxBlock, len(src))
@@ -52,7 +50,6 @@ func (e *Encoder) Append(dst, src []byte) []byte {
 			break
 		}
 	}
-	e.base += uint32(len(src))
 	if e.checksum {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
 	}

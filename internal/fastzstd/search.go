@@ -7,16 +7,18 @@ import (
 )
 
 const (
-	maxTableBits = 14
-	minTableBits = 9
-	minMatch     = 4
+	maxTableBits = 13
+	minTableBits = 8
+	// tagBits of the hash stand beside a position, so that nearly all positions of something else are told without a look.
+	tagBits  = 32 - windowBits
+	minMatch = 4
 	// wildCopy is how many literals are copied at once, though there may be fewer.
 	wildCopy = 16
 	// searchMargin is how many bytes at the end of a block are literals without a look: a match, and what is loaded behind it.
 	searchMargin = 1 + minMatch + 8 + 3
-	// stride: after each so many bytes without a match steps are a byte longer, up to maxStride.
-	stride    = 20
-	maxStride = 63
+	// patience: after 1<<patience looks without a match steps become a byte longer, and again and again up to maxStep.
+	patience = 4
+	maxStep  = 64
 )
 
 // sequence is some literals and then a match: the value of its offset as the format codes it, and its length.
@@ -27,35 +29,45 @@ type sequence struct {
 func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) }
 
-// hash is of the low 6 bytes of v.
-func hash(v uint64, shift uint) uint32 {
-	return uint32((v<<16)*227718039650203>>(shift&63)) & (1<<maxTableBits - 1)
-}
+// spread multiplies the low 6 bytes of v so that the high bits are a hash.
+func spread(v uint64) uint64 { return (v << 16) * 227718039650203 }
 
-// search splits src[at:end] into literals and sequences.
+// search splits src[at:end] into literals and sequences. Positions are in the table since the last multiple of maxWindow.
 func (e *Encoder) search(src []byte, at, end int) {
 	e.literals = slices.Grow(e.literals[:0], end-at+wildCopy)
 	e.sequences = slices.Grow(e.sequences[:0], (end-at)/minMatch+1)
 	literals, copied := e.literals[:end-at+wildCopy], 0
 	sequences, found := e.sequences[:(end-at)/minMatch+1], 0
 
-	shift := 64 - uint(min(max(bits.Len(uint(end-at)), minTableBits), maxTableBits))
+	window := at &^ (maxWindow - 1)
+	if at == window {
+		e.tableBits = min(max(bits.Len(uint(len(src)-at))-1, minTableBits), maxTableBits)
+		clear(e.table[:1<<e.tableBits])
+	}
+	table, shift := &e.table, uint(64-e.tableBits)
 	src = src[:end:end]
-	table, base := &e.table, e.base
 	last := e.last
-	anchor := at
-	for s := at; s < end-searchMargin; {
+	anchor, looks := at, 1<<patience
+	s := at
+	if at == window {
+		s++ // a position that is 0 is one that isn't there
+	}
+	for s < end-searchMargin {
 		v := load64(src, s)
-		h := hash(v, shift)
-		candidate := int(table[h]) - int(base)
-		table[h] = base + uint32(s)
+		x := spread(v)
+		h := x >> (shift & 63) & (1<<maxTableBits - 1)
+		tag := uint32(x>>((shift-tagBits)&63)) & (1<<tagBits - 1)
+		seen := table[h]
+		table[h] = uint32(s-window)<<tagBits | tag
 		start, match, value := s+1, s+1-int(last[0]), uint32(1)
 		if match < 0 || uint32(v>>8) != load32(src, match) {
-			if candidate < 0 || s-candidate >= maxWindow || uint32(v) != load32(src, candidate) {
-				s += 1 + min((s-anchor)/stride, maxStride)
+			candidate := window + int(seen>>tagBits)
+			if seen&(1<<tagBits-1) != tag || uint32(v) != load32(src, candidate) || candidate == window {
+				s += min(looks>>patience, maxStep)
+				looks++
 				continue
 			}
-			for start, match = s, candidate; start > anchor && match > 0 && src[start-1] == src[match-1]; {
+			for start, match = s, candidate; start > anchor && match > window && src[start-1] == src[match-1]; {
 				start, match = start-1, match-1
 			}
 			value = last.code(uint32(s-candidate), start == anchor)
@@ -76,9 +88,10 @@ func (e *Encoder) search(src []byte, at, end int) {
 		sequences[found] = sequence{uint32(run), value, uint32(n)}
 		found++
 		s = start + n
-		anchor = s
+		anchor, looks = s, 1<<patience
 		if s < end-searchMargin {
-			table[hash(load64(src, s-2), shift)] = base + uint32(s-2)
+			x := spread(load64(src, s-2))
+			table[x>>(shift&63)&(1<<maxTableBits-1)] = uint32(s-2-window)<<tagBits | uint32(x>>((shift-tagBits)&63))&(1<<tagBits-1)
 		}
 	}
 	copied += copy(literals[copied:], src[anchor:])
