@@ -61,6 +61,9 @@ type Config struct {
 	ConnectRetries int           // connect.max-retries
 	Heartbeat      time.Duration // heartbeat.interval
 
+	// Gather is how long rows of the log may wait for more before Next gives them; 0: not at all. It ends with Next's context.
+	Gather time.Duration
+
 	// LowerNames: the table's columns have the source's names in lower case.
 	LowerNames bool
 	Types      TypeOptions

@@ -77,14 +77,18 @@ type handoff struct {
 	spare *chunk
 	err   error // no more chunks after what is in fill
 	given time.Time
-	first logPlace      // of what was given last
-	cut   bool          // what was given last ended inside a transaction
-	ready chan struct{} // a token: look again (for Next)
-	taken chan struct{} // a token: look again (for the reader)
+	first logPlace // of what was given last
+	cut   bool     // what was given last ended inside a transaction
+	// gather is how long rows wait for more before Next gives them: each time wakes other goroutines. gathering: Next waits for that.
+	gather    time.Duration
+	gathering bool
+	blocked   bool          // the reader waits
+	ready     chan struct{} // a token: look again (for Next)
+	taken     chan struct{} // a token: look again (for the reader)
 }
 
-func newHandoff(t *row.Type) *handoff {
-	return &handoff{fill: &chunk{batch: row.NewBatch(t)}, spare: &chunk{batch: row.NewBatch(t)},
+func newHandoff(t *row.Type, gather time.Duration) *handoff {
+	return &handoff{gather: gather, fill: &chunk{batch: row.NewBatch(t)}, spare: &chunk{batch: row.NewBatch(t)},
 		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1), given: time.Now()}
 }
 
@@ -119,18 +123,31 @@ func (h *handoff) fail(err error) {
 // waitBelow blocks the reader until fill has less than the given size. h.mu is held before and after.
 func (h *handoff) waitBelow(ctx context.Context, rows, bytes int) error {
 	for h.fill.over(rows, bytes) || h.fill.changes != nil {
+		h.blocked = true
 		h.mu.Unlock()
 		signal(h.ready)
 		select {
 		case <-h.taken:
 		case <-ctx.Done():
-			h.mu.Lock()
-			return ctx.Err()
 		}
 		h.mu.Lock()
+		h.blocked = false
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// wake tells Next of rows, unless it waits for more of them. h.mu is held.
+func (h *handoff) wake() {
+	if !h.gathering || h.many() {
+		signal(h.ready)
+	}
+}
+
+// many reports whether fill is worth to be given. h.mu is held.
+func (h *handoff) many() bool { return h.fill.over(softRows/2, softBytes/2) }
 
 // waitEmpty blocks the reader until everything was taken. h.mu is held before and after.
 func (h *handoff) waitEmpty(ctx context.Context) error { return h.waitBelow(ctx, 1, 1) }
@@ -149,14 +166,33 @@ func (h *handoff) takeable(idle bool) bool {
 	return false
 }
 
+// gathers reports whether nobody minds if the rows of fill wait for more. h.mu is held.
+func (h *handoff) gathers(idle bool) bool {
+	c := h.fill
+	return h.gather > 0 && c.batch.N > 0 && c.changes == nil && !idle && !h.cut && !h.blocked && h.err == nil && !h.many()
+}
+
 // next waits for a chunk and swaps it for the spare one, which the caller must be done with. makePos is called under the
 // lock when the chunk ends at a boundary.
 func (h *handoff) next(ctx context.Context, makePos func() cdc.Position) (*cdc.Event, error) {
+	var due time.Time // of rows that wait for more
 	for {
 		h.mu.Lock()
 		idle := ctx.Err() != nil
+		h.gathering = false
 		if h.takeable(idle) {
 			c := h.fill
+			if h.gathers(idle) {
+				if due.IsZero() {
+					due = time.Now().Add(h.gather)
+				}
+				if wait := time.Until(due); wait > 0 {
+					h.gathering = true
+					h.mu.Unlock()
+					h.wait(ctx, wait)
+					continue
+				}
+			}
 			ev := &cdc.Event{Changes: c.changes, Statement: c.statement, At: c.at}
 			if c.batch.N > 0 {
 				ev.Rows = c.batch
@@ -184,5 +220,16 @@ func (h *handoff) next(ctx context.Context, makePos func() cdc.Position) (*cdc.E
 		case <-h.ready:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// wait waits for a token of ready, for some time.
+func (h *handoff) wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-h.ready:
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }

@@ -37,7 +37,7 @@ func (h *handoff) end(ctx context.Context, n *int, to int) error {
 	defer h.mu.Unlock()
 	*n = to
 	h.fill.boundary, h.fill.moved, h.fill.whole = true, true, h.fill.batch.N
-	signal(h.ready)
+	h.wake()
 	return h.waitBelow(ctx, softRows, softBytes)
 }
 
@@ -46,7 +46,7 @@ func (h *handoff) end(ctx context.Context, n *int, to int) error {
 func TestHandoffGivesEveryRowOnceInOrder(t *testing.T) {
 	for s := range uint64(20) {
 		rng := rand.New(rand.NewPCG(s, 1))
-		h := newHandoff(oneInt(t))
+		h := newHandoff(oneInt(t), time.Duration(s%3)*time.Millisecond)
 		const total = 100_000
 		done := 0 // rows in ended transactions: the position; guarded by h.mu
 		go func() {
@@ -91,7 +91,7 @@ func TestHandoffGivesEveryRowOnceInOrder(t *testing.T) {
 }
 
 func TestHandoffEndsAfterTheLastWholeTransaction(t *testing.T) {
-	h := newHandoff(oneInt(t))
+	h := newHandoff(oneInt(t), 0)
 	ctx := t.Context()
 	n := 0
 	require.NoError(t, h.put(ctx, 1))
@@ -108,7 +108,7 @@ func TestHandoffEndsAfterTheLastWholeTransaction(t *testing.T) {
 
 func TestHandoffGivesAMovedPositionOnlyNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHandoff(oneInt(t))
+		h := newHandoff(oneInt(t), 0)
 		n := 0
 		require.NoError(t, h.end(t.Context(), &n, 1))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -126,7 +126,7 @@ func TestHandoffGivesAMovedPositionOnlyNowAndThen(t *testing.T) {
 
 func TestHandoffGivesTheEndOfACutTransactionAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHandoff(oneInt(t))
+		h := newHandoff(oneInt(t), 0)
 		n := 0
 		for i := range hardRows {
 			require.NoError(t, h.put(t.Context(), int32(i)))
@@ -150,7 +150,7 @@ func TestHandoffGivesTheEndOfACutTransactionAtOnce(t *testing.T) {
 }
 
 func TestHandoffPassesSchemaChangesBehindTheRows(t *testing.T) {
-	h := newHandoff(oneInt(t))
+	h := newHandoff(oneInt(t), 0)
 	s := &stream{hand: h, ctx: t.Context(), retargeted: make(chan struct{}, 1)}
 	n := 0
 	require.NoError(t, h.put(t.Context(), 1))
@@ -189,4 +189,54 @@ func TestDropRowsKeepsTheRest(t *testing.T) {
 	require.Equal(t, 3, b.N)
 	dropRows(b, 1, 2)
 	require.Equal(t, []int32{0}, b.Cols[0].I32)
+}
+
+// Rows wait for more so that few wake-ups serve many transactions, but not when there are many, when the reader waits, at the end, or
+// when a tick is due.
+func TestHandoffGathersRows(t *testing.T) {
+	given := func(t *testing.T, after func(ctx context.Context, h *handoff, cancel func())) (rows int, took time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			h := newHandoff(oneInt(t), time.Second)
+			start, n := time.Now(), 0
+			go func() {
+				for i := range 5 {
+					_ = h.put(t.Context(), int32(i))
+					_ = h.end(t.Context(), &n, i)
+					time.Sleep(100 * time.Millisecond)
+				}
+				if after != nil {
+					after(t.Context(), h, cancel)
+				}
+			}()
+			ev, err := h.next(ctx, func() cdc.Position { return &Position{} })
+			require.NoError(t, err)
+			rows, took = ev.Rows.N, time.Since(start)
+			synctest.Wait()
+		})
+		return rows, took
+	}
+	rows, took := given(t, nil)
+	require.Equal(t, 5, rows)
+	require.Equal(t, time.Second, took)
+	_, took = given(t, func(_ context.Context, _ *handoff, cancel func()) { cancel() })
+	require.Equal(t, 500*time.Millisecond, took, "a tick")
+	_, took = given(t, func(_ context.Context, h *handoff, _ func()) { h.fail(io.EOF) })
+	require.Equal(t, 500*time.Millisecond, took, "the end")
+	rows, took = given(t, func(ctx context.Context, h *handoff, _ func()) {
+		n := 0
+		for i := range softRows {
+			_ = h.put(ctx, int32(i))
+		}
+		_ = h.end(ctx, &n, 1)
+	})
+	require.Equal(t, 5+softRows, rows)
+	require.Equal(t, 500*time.Millisecond, took, "many rows")
+	_, took = given(t, func(ctx context.Context, h *handoff, _ func()) {
+		h.mu.Lock()
+		_ = h.waitEmpty(ctx)
+		h.mu.Unlock()
+	})
+	require.Equal(t, 500*time.Millisecond, took, "the reader waits")
 }

@@ -378,7 +378,7 @@ func (s *Source) startSnapshot(ctx context.Context) error {
 
 // newStream returns a stream of the log after a position, and where it begins to read.
 func (s *Source) newStream(after *Position) (*stream, start, error) {
-	st := &stream{src: s, hand: newHandoff(s.target), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1)}
+	st := &stream{src: s, hand: newHandoff(s.target, s.cfg.Gather), maps: map[uint64]*watched{}, retargeted: make(chan struct{}, 1)}
 	st.hand.fill.boundary, st.hand.spare.boundary = true, true
 	from := start{byGTID: after.GTID != "", file: after.File, pos: uint32(after.Pos)}
 	var err error

@@ -287,7 +287,7 @@ func (s *stream) commit() error {
 	}
 	if t.applied > 0 {
 		f.at = t.at
-		signal(h.ready)
+		h.wake()
 	}
 	if s.atEnd() && f.boundary {
 		h.err = io.EOF

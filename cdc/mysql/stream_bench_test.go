@@ -22,7 +22,7 @@ func benchStream(t testing.TB, n, perTxn int) (*stream, *fakeStream) {
 	s.src.cfg = &Config{Database: tm.Schema, Table: tm.Table}
 	s.src.logColumns, s.src.target = d.cols, target
 	s.src.table = newTableInfo(tm.Schema, tm.Table, d.cols, []string{"id"})
-	s.hand = newHandoff(target)
+	s.hand = newHandoff(target, 0)
 	s.hand.fill.boundary, s.hand.spare.boundary = true, true
 
 	f := newFakeStream()

@@ -23,7 +23,7 @@ func testStream(t testing.TB, gtids bool) *stream {
 	cols := columns(t, "id int")
 	src := &Source{table: newTableInfo("d", "t", cols, []string{"id"}), cfg: &Config{Database: "d", Table: "t"}, flavor: flavorMySQL, logColumns: cols, target: oneInt(t), targetKey: []string{"id"},
 		log: slog.New(slog.DiscardHandler)}
-	s := &stream{src: src, hand: newHandoff(src.target), maps: map[uint64]*watched{}, ctx: t.Context(), file: "log.1"}
+	s := &stream{src: src, hand: newHandoff(src.target, 0), maps: map[uint64]*watched{}, ctx: t.Context(), file: "log.1"}
 	s.hand.fill.boundary, s.hand.spare.boundary = true, true
 	if gtids {
 		var err error

@@ -98,6 +98,9 @@ func (e *environment) whileWaiting(ctx context.Context, log *slog.Logger, f func
 	return err
 }
 
+// mostGathering bounds how long changes wait for others before they go into the write buffer: a wake-up costs as much as ten rows.
+const mostGathering = 250 * time.Millisecond
+
 // newJob checks all arguments that can be checked without the source, and opens the storage.
 func newJob(ctx context.Context, args *syncArgs, log *slog.Logger) (*job, error) {
 	j := &job{args: args, log: log}
@@ -134,6 +137,7 @@ func newJob(ctx context.Context, args *syncArgs, log *slog.Logger) (*job, error)
 	j.fsys, j.catalog, j.path = fsys, catalog, table.TablePath(warehouse, args.Database, args.Table)
 	j.lower = strings.EqualFold(catalog["case-sensitive"], "false")
 	j.source.LowerNames = j.lower
+	j.source.Gather = min(args.CommitInterval/10, mostGathering)
 	if args.StopAtLatest {
 		j.source.StopAtLatest = true
 	}
