@@ -56,6 +56,9 @@ func TestPlanB(t *testing.T) {
 				"snapshot.num-retained.min": "100000", "snapshot.num-retained.max": "100000", "dynamic-bucket.target-row-num": "200000"} {
 				j.Conf[k] = v
 			}
+			if stop < math.MaxInt32 { // it compacts as late as it may, so that commits do wait when rows come quickly
+				j.Conf["num-sorted-run.compaction-trigger"] = strconv.Itoa(stop)
+			}
 			f := replay(t, j, logs, pace, nil)
 			t.Log(f)
 			require.Positive(t, compactions(j.At()), "compactions while the sink ran")
