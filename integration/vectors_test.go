@@ -48,17 +48,19 @@ func TestVectorsAreKeptByTurns(t *testing.T) {
 					}
 				}
 				r.close()
-				require.Empty(t, errorsOfVectors(r.x))
+				require.Empty(t, errorsOfVectors(r.x, m.sequence))
 			})
 		}
 	}
 }
 
-// errorsOfVectors are errors that Java's check finds, but for what Java's own full compaction makes: it rewrites files of the last
-// level and leaves the vectors of the old ones behind.
-func errorsOfVectors(x *testkit.Table) []string {
+// errorsOfVectors are errors that Java's check finds, but for what Java's own compactions make: a full one rewrites files of the last
+// level and leaves the vectors of the old ones behind, and with a sequence field an old row that wins is written again under its
+// number, and deleted by a vector where it was.
+func errorsOfVectors(x *testkit.Table, sequence bool) []string {
 	return slices.DeleteFunc(x.CheckErrors(), func(s string) bool {
-		return strings.Contains(s, `"check":"dv"`) && strings.Contains(s, "which is not live")
+		return strings.Contains(s, `"check":"dv"`) && strings.Contains(s, "which is not live") ||
+			sequence && strings.Contains(s, `"check":"key-seq"`)
 	})
 }
 
@@ -98,7 +100,7 @@ func TestVectorsInsideTheWriter(t *testing.T) {
 			require.Positive(t, compactSnapshots(j))
 			x := j.At()
 			x.Compact("compact", "--once") // what is in level 0 is not visible yet
-			require.Empty(t, errorsOfVectors(x))
+			require.Empty(t, errorsOfVectors(x, false))
 			testkit.RequireSameRows(t, "java", j.DB.Rows("s"), x.JavaRows(testkit.JavaVersions[0]))
 			if j.Conf["changelog-producer"] != "" {
 				stream := x.JavaChanges(testkit.JavaVersions[0])
