@@ -27,9 +27,14 @@ func kills(t *testing.T, n int) int {
 	return n
 }
 
-// seed makes random moments that differ from run to run and are known afterwards.
+// seed makes random moments that differ from run to run and are known afterwards; PAIMON_GO_TEST_SEED replays one.
 func seed(t *testing.T) *rand.Rand {
 	s := uint64(time.Now().UnixNano())
+	if v := os.Getenv("PAIMON_GO_TEST_SEED"); v != "" {
+		var err error
+		s, err = strconv.ParseUint(v, 10, 64)
+		require.NoError(t, err)
+	}
 	t.Logf("seed %d", s)
 	return rand.New(rand.NewPCG(s, 1))
 }
