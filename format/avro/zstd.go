@@ -31,15 +31,18 @@ type zstdCompressor struct {
 
 // trial is what is known of the blocks of one schema: files of a table share it, so that many small ones cost few trials.
 type trial struct {
-	left atomic.Int64 // bytes until the next trial
-	easy atomic.Bool  // fast does until then
+	left  atomic.Int64 // bytes until the next trial
+	easy  atomic.Bool  // fast does until then
+	turns atomic.Int64 // how many trials in turn have said so
 }
 
 const (
 	// trialBytes is the size of a block from which a trial tells something; smaller ones are compressed fast.
 	trialBytes = 4 << 10
-	// trialEvery is how many blocks of the same size the outcome of a trial holds for.
+	// trialEvery is how many blocks of the same size the outcome of a trial holds for at first. Each that says the same again makes it
+	// twice as many, up to 1<<trialTurns times.
 	trialEvery = 128
+	trialTurns = 3
 	// trialGain is the part of the size, in percent, that the full level must save.
 	trialGain = 3
 	// maxTrials is how many schemas are remembered.
@@ -108,8 +111,12 @@ func (c *zstdCompressor) compress(dst, src []byte) []byte {
 	c.buf = c.full.EncodeAll(src, c.buf[:0])
 	fast, full := len(dst)-at, len(c.buf)
 	easy := (fast-full)*100 < trialGain*fast
-	c.trial.easy.Store(easy)
-	c.trial.left.Store((trialEvery - 1) * int64(len(src)))
+	if c.trial.easy.Swap(easy) == easy {
+		c.trial.turns.Add(1)
+	} else {
+		c.trial.turns.Store(0)
+	}
+	c.trial.left.Store((trialEvery<<min(c.trial.turns.Load(), trialTurns) - 1) * int64(len(src)))
 	if easy {
 		return dst
 	}

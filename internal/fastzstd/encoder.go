@@ -24,6 +24,7 @@ type Encoder struct {
 	table     [1 << maxTableBits]uint32 // where a hash was seen, and further bits of it
 	tableBits int
 	last      offsets
+	runs      [64]run // by the length of the match before
 
 	literals  []byte
 	sequences []sequence
@@ -42,7 +43,7 @@ func New(checksum bool) *Encoder {
 // Append appends a frame of src to dst.
 func (e *Encoder) Append(dst, src []byte) []byte {
 	dst = e.appendHeader(dst, len(src))
-	e.last = offsets{1, 4, 8}
+	e.last, e.runs = offsets{1, 4, 8}, [len(e.runs)]run{}
 	for at := 0; ; at += maxBlock {
 		end := min(at+maxBlock, len(src))
 		dst = e.appendBlock(dst, src, at, end, end == len(src))

@@ -126,6 +126,39 @@ func TestAnyShapeIsReadBack(t *testing.T) {
 	}
 }
 
+// Noise that was skipped for long and then is none in the middle: what repeats there is found again soon.
+func TestWhatWasNoiseIsLookedAtAgain(t *testing.T) {
+	e := New(true)
+	rng := rand.New(rand.NewPCG(4, 4))
+	noise := func(b []byte, n int) []byte {
+		for range n {
+			b = append(b, byte(rng.Uint32()))
+		}
+		return b
+	}
+	for _, name := range []string{"in the middle", "at the end", "at the start"} {
+		head, tail := 50, 50
+		switch name {
+		case "at the end":
+			head, tail = 100, 0
+		case "at the start":
+			head, tail = 0, 100
+		}
+		var b []byte
+		for i := range 800 {
+			b = append(b, "a row of some table, "...)
+			if i < 400 {
+				b = noise(b, 150)
+				continue
+			}
+			b = append(noise(b, head), "a text of fifty characters that now is in each row"...)
+			b = noise(b, tail)
+		}
+		out := requireRoundTrip(t, e, b)
+		require.Less(t, len(out), 400*150+400*100+20*50+400*12, name)
+	}
+}
+
 // What the frames before had must not be taken for what this one has.
 func TestEachFrameBeginsAnew(t *testing.T) {
 	e := New(true)

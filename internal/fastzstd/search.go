@@ -21,6 +21,15 @@ const (
 	maxStep  = 64
 )
 
+// Noise of rows is mostly as long as in the row before: a token, a hash, a number. Where it was, it is skipped.
+const (
+	skipFrom   = 40 // as many literals; less may as well be two short matches, which a skip would miss
+	skipMargin = 8  // so much before its end the search goes on
+	skipSlack  = 4  // a run of another length by at most this is as long as the one before
+	skipSure   = 2  // from as many of a length in turn a run is skipped
+	skipTurn   = 16 // each so many-th sequence is searched as a whole, to find out when there is something to find
+)
+
 // sequence is some literals and then a match: the value of its offset as the format codes it, and its length.
 type sequence struct {
 	literals, offset, match uint32
@@ -47,7 +56,7 @@ func (e *Encoder) search(src []byte, at, end int) {
 	table, shift := &e.table, uint(64-e.tableBits)
 	src = src[:end:end]
 	last := e.last
-	anchor, looks := at, 1<<patience
+	anchor, looks, before := at, 1<<patience, uint(0)
 	s := at
 	if at == window {
 		s++ // a position that is 0 is one that isn't there
@@ -59,19 +68,20 @@ func (e *Encoder) search(src []byte, at, end int) {
 		tag := uint32(x>>((shift-tagBits)&63)) & (1<<tagBits - 1)
 		seen := table[h]
 		table[h] = uint32(s-window)<<tagBits | tag
-		start, match, value := s+1, s+1-int(last[0]), uint32(1)
+		start, match := s+1, s+1-int(last[0])
 		if match < 0 || uint32(v>>8) != load32(src, match) {
-			candidate := window + int(seen>>tagBits)
-			if seen&(1<<tagBits-1) != tag || uint32(v) != load32(src, candidate) || candidate == window {
+			start, match = s, window+int(seen>>tagBits)
+			if seen&(1<<tagBits-1) != tag || uint32(v) != load32(src, match) || match == window {
 				s += min(looks>>patience, maxStep)
 				looks++
 				continue
 			}
-			for start, match = s, candidate; start > anchor && match > window && src[start-1] == src[match-1]; {
-				start, match = start-1, match-1
-			}
-			value = last.code(uint32(s-candidate), start == anchor)
 		}
+		offset := start - match
+		for start > anchor && match > window && src[start-1] == src[match-1] {
+			start, match = start-1, match-1
+		}
+		value := last.code(uint32(offset), start == anchor)
 		n := minMatch
 		if x := load64(src, start+minMatch) ^ load64(src, match+minMatch); x != 0 {
 			n += bits.TrailingZeros64(x) >> 3
@@ -79,6 +89,7 @@ func (e *Encoder) search(src []byte, at, end int) {
 			n += 8 + common(src, start+minMatch+8, match+minMatch+8)
 		}
 		run := start - anchor
+		e.runs[before%uint(len(e.runs))].learn(run)
 		if run <= wildCopy && start+wildCopy <= end {
 			*(*[wildCopy]byte)(literals[copied:]) = *(*[wildCopy]byte)(src[anchor:])
 		} else {
@@ -93,9 +104,33 @@ func (e *Encoder) search(src []byte, at, end int) {
 			x := spread(load64(src, s-2))
 			table[x>>(shift&63)&(1<<maxTableBits-1)] = uint32(s-2-window)<<tagBits | uint32(x>>((shift-tagBits)&63))&(1<<tagBits-1)
 		}
+		if before = uint(n); found%skipTurn != 0 {
+			s += e.runs[before%uint(len(e.runs))].skip()
+		}
 	}
 	copied += copy(literals[copied:], src[anchor:])
 	e.literals, e.sequences, e.last = literals[:copied], sequences[:found], last
+}
+
+// run is how many literals came after matches of one length, as they do between the columns of rows.
+type run struct{ literals, sure int32 }
+
+// learn takes in a run of n literals.
+func (r *run) learn(n int) {
+	if d := n - int(r.literals); n >= skipFrom && -skipSlack <= d && d <= skipSlack {
+		r.sure++
+	} else {
+		r.sure = 0
+	}
+	r.literals = int32(n)
+}
+
+// skip is how many literals to take without a look.
+func (r *run) skip() int {
+	if r.sure < skipSure {
+		return 0
+	}
+	return int(r.literals) - skipMargin
 }
 
 // offsets are the last three of a frame, the newest first.
