@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/klauspost/compress/huff0"
 )
 
 const (
@@ -29,15 +28,13 @@ type Encoder struct {
 	literals  []byte
 	sequences []sequence
 	codes     [3][]byte // of literal lengths, offsets and match lengths
-	huff      huff0.Scratch
+	huff      huffman
 	fse       [3]fseEncoder
 }
 
 // New makes an encoder whose frames have a checksum of their content, or don't.
 func New(checksum bool) *Encoder {
-	e := &Encoder{checksum: checksum}
-	e.huff.Reuse = huff0.ReusePolicyNone
-	return e
+	return &Encoder{checksum: checksum}
 }
 
 // Append appends a frame of src to dst.
@@ -118,40 +115,17 @@ const (
 // appendLiterals writes the literals section.
 func (e *Encoder) appendLiterals(dst []byte) []byte {
 	lits := e.literals
-	if len(lits) < minHuffman {
-		return append(appendPlainHeader(dst, literalsRaw, len(lits)), lits...)
+	if len(lits) >= minHuffman {
+		most := e.huff.count(lits)
+		if most == len(lits) {
+			return append(appendPlainHeader(dst, literalsRLE, len(lits)), lits[0])
+		}
+		e.huff.build(most)
+		if coded, ok := e.huff.appendLiterals(dst, lits); ok {
+			return coded
+		}
 	}
-	var out []byte
-	var err error
-	single := len(lits) <= oneStream
-	if single {
-		out, _, err = huff0.Compress1X(lits, &e.huff)
-	} else {
-		out, _, err = huff0.Compress4X(lits, &e.huff)
-	}
-	switch err {
-	case nil:
-	case huff0.ErrUseRLE:
-		return append(appendPlainHeader(dst, literalsRLE, len(lits)), lits[0])
-	default:
-		return append(appendPlainHeader(dst, literalsRaw, len(lits)), lits...)
-	}
-	n, c := uint64(len(lits)), uint64(len(out))
-	switch {
-	case single: // sizes of 10 bits each
-		h := literalsCompressed | n<<4 | c<<14
-		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
-	case n < 1<<10:
-		h := literalsCompressed | 1<<2 | n<<4 | c<<14
-		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
-	case n < 1<<14:
-		h := literalsCompressed | 2<<2 | n<<4 | c<<18
-		dst = append(dst, byte(h), byte(h>>8), byte(h>>16), byte(h>>24))
-	default:
-		h := literalsCompressed | 3<<2 | n<<4 | c<<22
-		dst = append(dst, byte(h), byte(h>>8), byte(h>>16), byte(h>>24), byte(h>>32))
-	}
-	return append(dst, out...)
+	return append(appendPlainHeader(dst, literalsRaw, len(lits)), lits...)
 }
 
 // appendPlainHeader writes the header of n literals that are not coded.
