@@ -64,7 +64,7 @@ FUZZTIME ?= 10s
 fuzz: ## run each fuzz test for FUZZTIME (10s)
 	@for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$p || exit 1; \
 	  done; done
 
 # make bench PAIR=avro-words ROUNDS=5 BENCHFLAGS='-rows 4000000 -parallel 2'; see docs/benchmarks.md. Figures of runs that were made are
