@@ -13,9 +13,6 @@ type huffmanTree struct {
 	sums    [256]uint32 // of the counts below an inner node
 	parents [256]uint8  // of inner nodes
 	depths  [256]uint8
-
-	merged [2][512]uint32 // a level's leaves and pairs of the level below
-	isLeaf [maxCodeBits][512]bool
 }
 
 // lengthLimit is how long codes of n literals may be, where the lengths of many rare symbols would take more to tell than they save.
@@ -25,22 +22,18 @@ func lengthLimit(n, symbols int) int {
 
 // choose returns how many codes of each length are best for the sorted keys, or nearly so.
 func (t *huffmanTree) choose(keys []uint32) lengths {
-	n, best := t.join(keys)
+	n := t.join(keys)
 	limit := lengthLimit(n, len(keys))
 	ofLength, excess := t.descend(len(keys), limit)
 	if excess == 0 {
 		return ofLength
 	}
-	ofLength = makeRoom(keys, ofLength, limit, excess)
-	if most := int(keys[len(keys)-1] >> 8); most > n/8 && ofLength.bits(keys)-best > best>>11 {
-		return t.merge(keys, limit)
-	}
-	return ofLength
+	return makeRoom(keys, ofLength, limit, excess)
 }
 
 // join makes the tree, after Huffman: the two rarest nodes get a parent that counts as both. Parents are made from the rarest on, so that the
-// rarest node is always the next leaf or the next parent. It returns the number of literals, and of the bits they take.
-func (t *huffmanTree) join(keys []uint32) (literals, bits int) {
+// rarest node is always the next leaf or the next parent. It returns the number of literals.
+func (t *huffmanTree) join(keys []uint32) (literals int) {
 	leaves := keys[:len(keys)+1]
 	for i := range t.sums[:len(keys)] {
 		t.sums[i] = math.MaxUint32
@@ -59,10 +52,9 @@ func (t *huffmanTree) join(keys []uint32) (literals, bits int) {
 			}
 		}
 		t.sums[made] = sum
-		bits += int(sum) // each of them takes one here
 		literals = int(sum)
 	}
-	return literals, bits
+	return literals
 }
 
 // descend goes down the tree of n leaves. Each inner node takes the place of a code and makes two that are longer by one. Codes over the limit
@@ -84,18 +76,6 @@ func (t *huffmanTree) descend(n, limit int) (ofLength lengths, excess int) {
 	return ofLength, excess
 }
 
-// bits is how many bits the literals take.
-func (l *lengths) bits(keys []uint32) (sum int) {
-	at := 0
-	for length := maxCodeBits; length > 0; length-- {
-		for _, k := range keys[at : at+l[length]] {
-			sum += int(k>>8) * length
-		}
-		at += l[length]
-	}
-	return sum
-}
-
 // fitting is a change of the lengths of sorted keys, which stay in their order.
 type fitting struct {
 	keys     []uint32
@@ -104,10 +84,9 @@ type fitting struct {
 	first    lengths // the rarest key of each
 }
 
-// makeRoom returns lengths that leave room for excess more of the longest codes. First those codes get longer that cost the fewest bits for the
-// room it makes: one that gets longer by one makes half of its room free. What is free in the end goes to the codes that are worth the most.
-// Then a code of each length is tried if the room of one that gets longer is worth more to others. This is quick, and best or nearly so unless
-// a few symbols are most of the literals.
+// makeRoom returns lengths that leave room for excess more of the longest codes. Those codes get longer that cost the fewest bits for the room
+// it makes: one that gets longer by one makes half of its room free. What is free in the end goes to the codes that are worth the most. The best
+// lengths, which a search over all would find, save less than a thousandth more.
 func makeRoom(keys []uint32, ofLength lengths, limit, excess int) lengths {
 	f := fitting{keys: keys, limit: limit, ofLength: ofLength}
 	for length := limit; length > 1; length-- {
@@ -124,35 +103,18 @@ func makeRoom(keys []uint32, ofLength lengths, limit, excess int) lengths {
 				best, least, most = length, cost, room
 			}
 		}
-		f.lengthen(best)
+		f.ofLength[best]--
+		f.ofLength[best+1]++
+		f.first[best]++
 		excess -= 1 << (limit - 1 - best)
 	}
 	f.fill(-excess)
-	for length := 1; length < limit-1; length++ {
-		if f.ofLength[length] == 0 {
-			continue
-		}
-		other := f
-		cost := other.lengthen(length)
-		if other.fill(1<<(limit-1-length)) > cost {
-			f = other
-		}
-	}
 	return f.ofLength
 }
 
-// lengthen makes the rarest code of a length longer by one and returns what that costs.
-func (f *fitting) lengthen(length int) int {
-	at := f.first[length]
-	f.ofLength[length]--
-	f.ofLength[length+1]++
-	f.first[length]++
-	return int(f.keys[at] >> 8)
-}
-
-// fill makes codes shorter by one that save the most for the room they take, until so much room is taken, and returns what that saves. As all
-// codes and the room make a power of two, there is always a code that takes no more than the room.
-func (f *fitting) fill(room int) (saved int) {
+// fill makes codes shorter by one that save the most for the room they take, until so much room is taken. As all codes and
+// the room make a power of two, there is always a code that takes no more than the room.
+func (f *fitting) fill(room int) {
 	for room > 0 {
 		best, most := 0, uint32(0)
 		for length := f.limit + 1 - bits.Len(uint(room)); length <= f.limit; length++ {
@@ -168,46 +130,5 @@ func (f *fitting) fill(room int) (saved int) {
 		f.ofLength[best-1]++
 		f.first[best-1]--
 		room -= 1 << (f.limit - best)
-		saved += int(most >> best)
 	}
-	return saved
-}
-
-// merge returns the best lengths within the limit, after Larmore and Hirschberg: on each level there are the leaves, and pairs of what is on
-// the level below, by their counts. Of the top level the first 2n-2 are taken, below those that are in pairs that were taken; a symbol's code
-// is as long as its leaf was taken often.
-func (t *huffmanTree) merge(keys []uint32, limit int) (ofLength lengths) {
-	n, below := len(keys), []uint32(nil)
-	for level := range limit {
-		here, isLeaf := &t.merged[level&1], &t.isLeaf[level]
-		size, leaf, pair := 0, 0, 0
-		for ; leaf < n || pair+1 < len(below); size++ {
-			both := uint32(math.MaxUint32)
-			if pair+1 < len(below) {
-				both = below[pair] + below[pair+1]
-			}
-			here[size] = both
-			isLeaf[size] = leaf < n && keys[leaf]>>8 <= both
-			if isLeaf[size] {
-				here[size] = keys[leaf] >> 8
-				leaf++
-			} else {
-				pair += 2
-			}
-		}
-		below = here[:size]
-	}
-	before, taken := n, 2*n-2
-	for length := range limit {
-		leaves := 0 // of codes that are longer
-		for _, leaf := range t.isLeaf[limit-1-length][:taken] {
-			if leaf {
-				leaves++
-			}
-		}
-		ofLength[length] = before - leaves
-		before, taken = leaves, 2*(taken-leaves)
-	}
-	ofLength[limit] = before
-	return ofLength
 }

@@ -52,7 +52,7 @@ func requireLiterals(t *testing.T, e *Encoder, literals []byte) {
 	t.Helper()
 	frame, section := frameOfLiterals(e, literals)
 	other := huff0Section(literals)
-	require.LessOrEqual(t, section, other+other/1000+16, "%d literals", len(literals))
+	require.LessOrEqual(t, section, other+other/200+16, "%d literals", len(literals))
 	if section+1 >= len(literals) {
 		return // such a block is left raw
 	}
