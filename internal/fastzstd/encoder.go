@@ -1,6 +1,6 @@
 // Package fastzstd compresses blocks of rows into zstd frames (RFC 8878), about as small as the C library's level 1 to 3 make them where
 // levels don't matter: keys, numbers, tokens and short strings. Rows repeat a little every hundred bytes and are noise between, on which
-// general encoders spend most of their time; this one has a table of positions that stays in the first cache level, and strides over noise.
+// general encoders spend most of their time; this one looks once at a position, and strides over noise.
 package fastzstd
 
 import (
@@ -17,7 +17,7 @@ const (
 	windowByte = 10 << 3         // the window descriptor of maxWindow
 )
 
-// Encoder compresses. It is not safe for concurrent use; its memory is about 400 KB.
+// Encoder compresses. It is not safe for concurrent use; its memory is about 500 KB.
 type Encoder struct {
 	checksum  bool
 	table     [1 << maxTableBits]uint32 // where a hash was seen, and further bits of it

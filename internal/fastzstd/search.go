@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxTableBits = 13
+	maxTableBits = 15
 	minTableBits = 8
 	// tagBits of the hash stand beside a position, so that nearly all positions of something else are told without a look.
 	tagBits  = 32 - windowBits
