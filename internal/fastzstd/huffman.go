@@ -251,13 +251,7 @@ func (h *huffman) appendCodedWeights(dst, weights []byte) []byte {
 	mask := uint32(1)<<f.log - 1
 	w.add(uint64(states[1]&mask), f.log)
 	w.add(uint64(states[0]&mask), f.log)
-	w.add(1, 1) // tells where the last byte ends
-	at = w.flush(out, at)
-	if w.have > 0 {
-		out[at] = byte(w.acc)
-		at++
-	}
-	return out[:at]
+	return w.end(out, at)
 }
 
 // appendStreams writes four streams, with the sizes of the first three ahead (RFC 8878, 3.1.1.3.1.6).

@@ -134,13 +134,7 @@ func (e *Encoder) appendBits(dst []byte) []byte {
 	w.add(uint64(sm)&(1<<(ml.log&63)-1), ml.log)
 	w.add(uint64(so)&(1<<(of.log&63)-1), of.log)
 	w.add(uint64(sl)&(1<<(ll.log&63)-1), ll.log)
-	w.add(1, 1) // tells where the last byte ends
-	at = w.flush(out, at)
-	if w.have > 0 {
-		out[at] = byte(w.acc)
-		at++
-	}
-	return out[:at]
+	return w.end(out, at)
 }
 
 // bits64 is up to 64 bits that are to be written, the first ones lowest.
@@ -162,6 +156,17 @@ func (w *bits64) flush(out []byte, at int) int {
 	w.acc = w.acc >> (n * 4 & 63) >> (n * 4 & 63)
 	w.have &= 7
 	return at + int(n)
+}
+
+// end writes all bits at at, and one that tells where the last byte ends, and returns what was written up to there.
+func (w *bits64) end(out []byte, at int) []byte {
+	w.add(1, 1)
+	at = w.flush(out, at)
+	if w.have > 0 {
+		out[at] = byte(w.acc)
+		at++
+	}
+	return out[:at]
 }
 
 // state writes bits of a state and returns the state of the symbol before.
