@@ -61,6 +61,7 @@ func TestWhatVanishesUnderExpiryIsReadAnew(t *testing.T) {
 			})
 			s := w.service(compactor.Config{}, &faultyTables{w.tables, faulty})
 			stop := running(t, s)
+			betweenLooks()
 			time.Sleep(5 * time.Minute)
 			require.Equal(t, 1, w.maxRuns("db.a"), "open %d", n)
 			w.write("db.a", "d1", 0, 20, 6, false)
@@ -92,6 +93,7 @@ func TestAWallClockThatJumpsChangesNothing(t *testing.T) {
 		w.at = func() int64 { return time.Now().Unix() }
 		s := w.service(compactor.Config{Now: func() time.Time { return time.Now().Add(time.Duration(off.Load())) }}, w.tables)
 		stop := running(t, s)
+		betweenLooks()
 		for _, jump := range []time.Duration{0, 72 * time.Hour, -300 * time.Hour, 500 * time.Hour, 0} {
 			off.Store(int64(jump))
 			w.write("db.a", "d1", 0, 30, 6, false)
@@ -136,6 +138,7 @@ func TestAHostWhoseClockIsAheadDropsNothing(t *testing.T) {
 		}
 		w.write("db.a", "d1", 0, 30, 6, false)
 		stop := running(t, w.service(compactor.Config{Now: ahead}, &faultyTables{w.tables, faulty}))
+		betweenLooks()
 		time.Sleep(2 * time.Minute)
 		require.LessOrEqual(t, w.maxRuns("db.a"), 2)
 		w.check(false)
