@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
@@ -267,13 +268,16 @@ func (w *moveWriter) wrote(ctx context.Context, inc table.DataIncrement) error {
 
 // output says where the rows of a bucket go.
 func (w *moveWriter) output(ctx context.Context, bucket int32) lsm.Output {
-	open := func(kind lsm.FileKind) lsm.FileSink {
-		return w.files.NewWriter(ctx, w.part.bytes, bucket, 0, kind, table.SourceAppend)
+	open := func(kind lsm.FileKind, twin *format.TwinSide) lsm.FileSink {
+		files := w.files.NewWriter(ctx, w.part.bytes, bucket, 0, kind, table.SourceAppend)
+		files.Beside(twin)
+		return files
 	}
-	out := lsm.Output{Data: func() lsm.FileSink { return open(lsm.Data) }, Merge: w.merge, Spill: w.spill, FanIn: w.fanIn}
+	data := func(twin *format.TwinSide) lsm.FileSink { return open(lsm.Data, twin) }
+	out := lsm.Output{Data: data, Merge: w.merge, Spill: w.spill, FanIn: w.fanIn}
 	if w.changelog {
-		out.Changelog = func() lsm.FileSink {
-			sink := open(lsm.Changelog)
+		out.Changelog = func(twin *format.TwinSide) lsm.FileSink {
+			sink := open(lsm.Changelog, twin)
 			if w.compared != nil {
 				sink = lsm.NewRowDeduplicateSink(sink, w.schema, w.compared)
 			}

@@ -32,6 +32,8 @@ type WriteSpec struct {
 	ZstdLevel int
 	// BlockSize is file.block-size in bytes; 0 means the format's default.
 	BlockSize int64
+	// Twin, if not nil, is this file's side of two that are likely to have the same rows.
+	Twin *TwinSide
 	// Options are the table's options, for keys such as parquet.enable.dictionary or avro.codec.
 	Options map[string]string
 }

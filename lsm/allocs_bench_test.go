@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -34,7 +35,7 @@ func TestAllocationsOfBuckets(t *testing.T) {
 		bufs := NewBuffers(rec, NewBudget(1<<30))
 		var f Flusher
 		sink := &nullSink{}
-		out := Output{Data: func() FileSink { return sink }, FanIn: 128}
+		out := Output{Data: func(*format.TwinSide) FileSink { return sink }, FanIn: 128}
 		count := func(n int, flush bool) float64 {
 			return allocations(func() {
 				tree := bufs.NewMergeTree()

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -82,7 +83,7 @@ func BenchmarkBucket(b *testing.B) {
 				defer store.Close()
 				var f Flusher
 				sink := &nullSink{}
-				out := Output{Data: func() FileSink { return sink }, FanIn: 128, Spill: store}
+				out := Output{Data: func(*format.TwinSide) FileSink { return sink }, FanIn: 128, Spill: store}
 				b.ReportAllocs()
 				start, n := cpu(), 0
 				for b.Loop() {

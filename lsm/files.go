@@ -118,6 +118,17 @@ func (f *Files) settingsOf(level int, kind FileKind) (*fileSettings, error) {
 	return s, nil
 }
 
+// alike tells whether data and changelog files of level 0 are written in the same way.
+func (f *Files) alike() bool {
+	data, err := f.settingsOf(0, Data)
+	if err != nil {
+		return false
+	}
+	changelog, err := f.settingsOf(0, Changelog)
+	return err == nil && data.format == changelog.format && data.spec.Compression == changelog.spec.Compression &&
+		data.spec.ZstdLevel == changelog.spec.ZstdLevel
+}
+
 // NewWriter starts a run of files of a bucket. Nothing is made in storage before the first row. ctx ends the writing, not
 // the removal of files by Abort.
 func (f *Files) NewWriter(ctx context.Context, partition []byte, bucket int32, level int, kind FileKind, source table.FileSource) *RollingWriter {

@@ -36,7 +36,7 @@ type fileWriter struct {
 	least, most    *row.Batch // rows with these keys, of files that are not sorted
 }
 
-func (f *Files) newFile(ctx context.Context, store FileStore, set *fileSettings, dir, name string, m *meter) (*fileWriter, error) {
+func (f *Files) newFile(ctx context.Context, store FileStore, set *fileSettings, dir, name string, m *meter, twin *format.TwinSide) (*fileWriter, error) {
 	w := &fileWriter{
 		files: f, store: store, set: set, ctx: ctx, name: name, path: fs.Join(dir, name),
 		physical: row.NewBatch(f.layout.physical), keys: make([]*row.Column, len(f.layout.keys)),
@@ -47,7 +47,9 @@ func (f *Files) newFile(ctx context.Context, store FileStore, set *fileSettings,
 		return nil, fmt.Errorf("creating %s: %w", w.path, err)
 	}
 	w.out, w.open = newAsyncWriter(m.writer(ctx, out)), true
-	enc, err := set.format.NewWriter(w.out, set.spec)
+	spec := set.spec
+	spec.Twin = twin
+	enc, err := set.format.NewWriter(w.out, spec)
 	if err != nil {
 		w.abort()
 		return nil, fmt.Errorf("writing %s: %w", w.path, err)

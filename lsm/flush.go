@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/table"
 )
 
@@ -23,10 +24,10 @@ type FileSink interface {
 
 // Output says where and how the records of a bucket are written.
 type Output struct {
-	// Data opens the run of level-0 data files.
-	Data func() FileSink
+	// Data opens the run of level-0 data files. The twin is for RollingWriter.Beside; nil when there is no changelog.
+	Data func(*format.TwinSide) FileSink
 	// Changelog opens the run of changelog files that every record goes to, before merging; nil: there is none.
-	Changelog func() FileSink
+	Changelog func(*format.TwinSide) FileSink
 	// Merge folds the records of a key; nil: the last one stays, which is done without looking at values.
 	Merge MergeFunc
 	// DropBefore keeps -U records out of the data files. They are for the changelog: the +U behind it replaces the row.
@@ -186,10 +187,13 @@ func (f *Flusher) writeFiles(ctx context.Context, codec *recordCodec, out Output
 	defer f.release()
 	e := &f.files
 	e.ctx, e.codec, e.all = ctx, codec, all && !codec.arrival
-	e.data, e.changelog, e.last.dropBefore = out.Data(), nil, out.DropBefore
+	e.changelog, e.last.dropBefore = nil, out.DropBefore
 	e.reducer.merge, e.reducer.keys, e.reducer.dropBefore = out.Merge, codec.keys, out.DropBefore
 	if out.Changelog != nil {
-		e.changelog = out.Changelog()
+		data, changelog := e.twin.Sides()
+		e.data, e.changelog = out.Data(data), out.Changelog(changelog)
+	} else {
+		e.data = out.Data(nil)
 	}
 	err = f.merge(codec, all, e)
 	if err == nil {
@@ -215,12 +219,14 @@ func (f *Flusher) writeFiles(ctx context.Context, codec *recordCodec, out Output
 	return inc, nil
 }
 
-// How much is decoded at a time and written at a time. Sinks look at the size of a file every 1000 rows at most.
+// How much is decoded at a time and written at a time. Sinks look at the size of a file every 1000 rows at most. Data files
+// follow so closely behind a changelog that its last blocks are still there (format.Twin).
 const (
 	decodeRows  = 250
 	decodeBytes = 1 << 20
 	writeRows   = 1000
 	writeBytes  = 8 << 20
+	twinBytes   = 1 << 20
 )
 
 // fileEmitter turns records into batches and hands them to sinks.
@@ -228,7 +234,8 @@ type fileEmitter struct {
 	ctx             context.Context
 	codec           *recordCodec
 	data, changelog FileSink
-	all             bool // records come unmerged; else one a key
+	twin            format.Twin // of data and changelog
+	all             bool        // records come unmerged; else one a key
 	reducer         reducer
 	last            lastRecord // in its place when there is no merge function
 
@@ -284,7 +291,7 @@ func (e *fileEmitter) settle() error {
 	e.pend += e.bytes
 	clear(e.recs)
 	e.recs, e.seqs, e.newKey, e.bytes = e.recs[:0], e.seqs[:0], e.newKey[:0], 0
-	if e.out.Len()+decodeRows > writeRows || e.pend >= writeBytes {
+	if e.out.Len()+decodeRows > writeRows || e.pend >= writeBytes || e.changelog != nil && e.pend >= twinBytes {
 		return e.write()
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -52,7 +53,7 @@ func TestRowsStayInTheOrderOfArrival(t *testing.T) {
 			store = nil
 		}
 		seqs := map[int64]bool{}
-		out := Output{Spill: store, FanIn: 2, Data: func() FileSink { return &orderSink{seqs: seqs} }}
+		out := Output{Spill: store, FanIn: 2, Data: func(*format.TwinSide) FileSink { return &orderSink{seqs: seqs} }}
 		bufs := NewBuffers(NewRecords(BufferSpec{Type: &typ, Keys: []int{0}, Sequence: []int{1}, PageSize: 1 << 10, Arrival: true}), NewBudget(1<<30))
 		tree := bufs.NewMergeTree()
 		var f Flusher
@@ -116,7 +117,7 @@ func TestRowsInTheOrderOfArrivalAllocateNothingEach(t *testing.T) {
 	defer store.Close()
 	var f Flusher
 	sink := &nullSink{}
-	out := Output{Data: func() FileSink { return sink }, FanIn: 128, Spill: store}
+	out := Output{Data: func(*format.TwinSide) FileSink { return sink }, FanIn: 128, Spill: store}
 	n := testing.AllocsPerRun(5, func() {
 		tree := bufs.NewMergeTree()
 		for i, b := range batches {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/fs"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -24,6 +25,7 @@ type RollingWriter struct {
 	settings *fileSettings
 	store    FileStore
 	whole    bool // files are never full
+	twin     *format.TwinSide
 	bucket   int32
 	level    int
 	source   table.FileSource
@@ -50,6 +52,14 @@ func (w *RollingWriter) In(s FileStore) { w.store = s }
 
 // Whole makes the writer write one file, whatever its size. Called before the first Write.
 func (w *RollingWriter) Whole() { w.whole = true }
+
+// Beside says that the writer's files and those of another RollingWriter, which has the other side, are likely to have the same
+// rows: what is compressed the same way is compressed once. One goroutine writes both. Called before the first Write.
+func (w *RollingWriter) Beside(side *format.TwinSide) {
+	if side != nil && w.files.alike() {
+		w.twin = side
+	}
+}
 
 // Write appends records. Data files want them in ascending order of unique keys, over all calls; changelog files in
 // ascending order of keys. kv may be reused afterwards. After an error only Abort makes sense.
@@ -101,7 +111,7 @@ func (w *RollingWriter) write(kv *KeyValues) error {
 func (w *RollingWriter) newFile() (*fileWriter, error) {
 	name := w.base + strconv.Itoa(w.started) + w.settings.suffix
 	w.started++
-	return w.files.newFile(w.ctx, w.store, w.settings, w.dir, name, w.meter)
+	return w.files.newFile(w.ctx, w.store, w.settings, w.dir, name, w.meter, w.twin)
 }
 
 // endFile completes the file under way.

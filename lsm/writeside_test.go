@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/table"
 )
@@ -151,13 +152,13 @@ func TestFlushGivesTheLastOfEachKeyInOrder(t *testing.T) {
 			seq   int64 = 100
 			model []modelRow
 		)
-		out := Output{FanIn: rapid.IntRange(2, 4).Draw(t, "fan"), Spill: store, Data: func() FileSink {
+		out := Output{FanIn: rapid.IntRange(2, 4).Draw(t, "fan"), Spill: store, Data: func(*format.TwinSide) FileSink {
 			s := &memSink{kv: NewKeyValues(&typ)}
 			sinks = append(sinks, s)
 			return s
 		}}
 		if all {
-			out.Changelog = func() FileSink {
+			out.Changelog = func(*format.TwinSide) FileSink {
 				s := &memSink{kv: NewKeyValues(&typ)}
 				log = append(log, s)
 				return s
@@ -267,7 +268,7 @@ func TestFailedFlushFreesEverything(t *testing.T) {
 	}
 	var f Flusher
 	sink := &memSink{kv: NewKeyValues(&typ), failAt: 2}
-	out := Output{Data: func() FileSink { return sink }, Spill: store, FanIn: 2}
+	out := Output{Data: func(*format.TwinSide) FileSink { return sink }, Spill: store, FanIn: 2}
 	n, err := tree.Append(b, rows[:1000], 0)
 	require.NoError(t, err)
 	require.Equal(t, 1000, n)
@@ -314,7 +315,7 @@ func TestSpillingToAFullDisk(t *testing.T) {
 	}
 	var f Flusher
 	var sinks []*memSink
-	out := Output{Spill: store, FanIn: 2, Data: func() FileSink {
+	out := Output{Spill: store, FanIn: 2, Data: func(*format.TwinSide) FileSink {
 		sinks = append(sinks, &memSink{kv: NewKeyValues(&typ)})
 		return sinks[len(sinks)-1]
 	}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs/mem"
 	"github.com/paimon-go/paimon-go/lsm"
@@ -18,8 +19,8 @@ import (
 // noFiles takes records and keeps nothing.
 type noFiles struct{}
 
-func (noFiles) open(context.Context, []byte, int32) lsm.FileSink { return noFiles{} }
-func (noFiles) openChangelog(context.Context, []byte, int32, lsm.FileStore, bool) lsm.FileSink {
+func (noFiles) open(context.Context, []byte, int32, *format.TwinSide) lsm.FileSink { return noFiles{} }
+func (noFiles) openChangelog(context.Context, []byte, int32, *format.TwinSide, lsm.FileStore, bool) lsm.FileSink {
 	return noFiles{}
 }
 func (noFiles) Write(*lsm.KeyValues) error       { return nil }

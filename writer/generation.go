@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/lsm"
 	"github.com/paimon-go/paimon-go/table"
@@ -39,18 +40,21 @@ type generation struct {
 
 // fileMaker opens the files of a bucket: lsm.Files, or a fake in tests.
 type fileMaker interface {
-	open(ctx context.Context, partition []byte, bucket int32) lsm.FileSink
-	openChangelog(ctx context.Context, partition []byte, bucket int32, s lsm.FileStore, whole bool) lsm.FileSink
+	open(ctx context.Context, partition []byte, bucket int32, twin *format.TwinSide) lsm.FileSink
+	openChangelog(ctx context.Context, partition []byte, bucket int32, twin *format.TwinSide, s lsm.FileStore, whole bool) lsm.FileSink
 }
 
 type realFiles struct{ *lsm.Files }
 
-func (f realFiles) open(ctx context.Context, partition []byte, bucket int32) lsm.FileSink {
-	return f.NewWriter(ctx, partition, bucket, 0, lsm.Data, table.SourceAppend)
+func (f realFiles) open(ctx context.Context, partition []byte, bucket int32, twin *format.TwinSide) lsm.FileSink {
+	w := f.NewWriter(ctx, partition, bucket, 0, lsm.Data, table.SourceAppend)
+	w.Beside(twin)
+	return w
 }
 
-func (f realFiles) openChangelog(ctx context.Context, partition []byte, bucket int32, s lsm.FileStore, whole bool) lsm.FileSink {
+func (f realFiles) openChangelog(ctx context.Context, partition []byte, bucket int32, twin *format.TwinSide, s lsm.FileStore, whole bool) lsm.FileSink {
 	w := f.NewWriter(ctx, partition, bucket, 0, lsm.Changelog, table.SourceAppend)
+	w.Beside(twin)
 	w.In(s)
 	if whole {
 		w.Whole()
@@ -169,7 +173,7 @@ func (w *Writer) changelogs() lsm.FileStore {
 // output returns how the rows of a bucket are written; c is nil but for a catch-up.
 func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 	out := lsm.Output{
-		Data:       func() lsm.FileSink { return g.files.open(w.ctx, b.part.bytes, b.id) },
+		Data:       func(twin *format.TwinSide) lsm.FileSink { return g.files.open(w.ctx, b.part.bytes, b.id, twin) },
 		DropBefore: g.paired,
 		Spill:      w.spill,
 		FanIn:      g.fanIn,
@@ -181,8 +185,8 @@ func (w *Writer) output(g *generation, b *bucket, c *catchUp) lsm.Output {
 		out.Merge = g.merges.Get().(lsm.MergeFunc)
 	}
 	if g.changelog {
-		out.Changelog = func() lsm.FileSink {
-			sink := g.files.openChangelog(w.ctx, b.part.bytes, b.id, w.changelogs(), g.pack)
+		out.Changelog = func(twin *format.TwinSide) lsm.FileSink {
+			sink := g.files.openChangelog(w.ctx, b.part.bytes, b.id, twin, w.changelogs(), g.pack)
 			if g.compared != nil {
 				sink = lsm.NewRowDeduplicateSink(sink, g.schema, g.compared)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/fs/mem"
 	"github.com/paimon-go/paimon-go/lsm"
@@ -22,12 +23,12 @@ type slowFiles struct {
 	gate chan struct{}
 }
 
-func (f slowFiles) open(ctx context.Context, p []byte, b int32) lsm.FileSink {
+func (f slowFiles) open(ctx context.Context, p []byte, b int32, twin *format.TwinSide) lsm.FileSink {
 	select {
 	case <-f.gate:
 	case <-ctx.Done():
 	}
-	return f.fileMaker.open(ctx, p, b)
+	return f.fileMaker.open(ctx, p, b, twin)
 }
 
 func TestWriteWaitsOnlyWhenMemoryDiskAndPoolAreFull(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/paimon-go/paimon-go/format"
 )
 
 // blockBytes is how many plain bytes complete a block: Avro Java's DataFileConstants.DEFAULT_SYNC_INTERVAL.
@@ -27,6 +29,7 @@ type BlockWriter struct {
 	w     io.Writer
 	comp  compressor
 	mem   *blockMemory // that buf and out began in
+	twin  *format.TwinSide
 	sync  [syncBytes]byte
 	buf   []byte // the open block, plain
 	out   []byte // the block as it is written
@@ -95,7 +98,13 @@ func (b *BlockWriter) flush() error {
 	}
 	// The head's length is known only after compression: leave room and write it against the data.
 	var room [blockHead]byte
-	b.out = b.comp.compress(append(b.out[:0], room[:]...), b.buf)
+	b.out = append(b.out[:0], room[:]...)
+	if same := b.twin.Find(0, b.buf); same != nil {
+		b.out = append(b.out, same...)
+	} else {
+		b.out = b.comp.compress(b.out, b.buf)
+		b.twin.Keep(0, b.buf, b.out[blockHead:])
+	}
 	packed := len(b.out) - blockHead
 	head := AppendLong(AppendLong(room[:0], b.count), int64(packed))
 	start := blockHead - len(head)

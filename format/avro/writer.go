@@ -54,6 +54,9 @@ func (avroFormat) NewWriter(w io.Writer, s format.WriteSpec) (format.Writer, err
 	if err != nil {
 		return nil, err
 	}
+	if codec != CodecNull {
+		blocks.twin = s.Twin
+	}
 	f := &fileWriter{blocks: blocks, cols: make([]encoder, len(s.Type.Fields))}
 	for i := range f.cols {
 		f.cols[i].init(&s.Type.Fields[i].Type, s.Type.Fields[i].Name, &f.fault)

@@ -13,12 +13,15 @@ import (
 // chunk writes one column of a row group. Finished pages wait, compressed, in out until the row group ends, because a file
 // has its column chunks one after the other and the dictionary before the pages.
 type chunk struct {
-	leaf  *node
-	cfg   *config
-	comp  *compressor // shared by the chunks of a file that have the same codec
-	enc   encoder
-	stage stager
-	idx   []int32 // scratch: rows that are not null
+	leaf *node
+	cfg  *config
+	comp *compressor // shared by the chunks of a file that have the same codec
+	twin *format.TwinSide
+	// column is the chunk's number in the file, for its twin.
+	column int
+	enc    encoder
+	stage  stager
+	idx    []int32 // scratch: rows that are not null
 
 	// The page under way.
 	defs, reps []uint8
@@ -91,7 +94,7 @@ func (c *chunk) startPage() {
 }
 
 func (c *chunk) release() {
-	c.leaf, c.cfg, c.comp, c.stage.leaf = nil, nil, nil, nil
+	c.leaf, c.cfg, c.comp, c.twin, c.stage.leaf = nil, nil, nil, nil, nil
 	c.out.reset()
 	if c.enc.capacity()+cap(c.stage.fixed)+8*cap(c.stage.i64)+4*cap(c.stage.i32)+4*cap(c.idx)+cap(c.defs)+cap(c.reps) <= maxPooledBytes {
 		chunkPools[phys(c.enc, c.page.kind)].Put(c)
@@ -356,11 +359,14 @@ func (c *chunk) flushPage() error {
 func (c *chunk) pack(h *pageHeader, body []byte, s *scratch) ([]byte, error) {
 	packed := body
 	if c.comp.codec != codecNone {
-		var err error
-		if s.packed, err = c.comp.appendTo(s.packed[:0], body, &c.effort); err != nil {
-			return nil, fmt.Errorf("compressing a page of column %q: %w", c.leaf.name, err)
+		if packed = c.twin.Find(c.column, body); packed == nil {
+			var err error
+			if s.packed, err = c.comp.appendTo(s.packed[:0], body, &c.effort); err != nil {
+				return nil, fmt.Errorf("compressing a page of column %q: %w", c.leaf.name, err)
+			}
+			packed = s.packed
+			c.twin.Keep(c.column, body, packed)
 		}
-		packed = s.packed
 	}
 	if len(body) > maxPage || len(packed) > maxPage {
 		return nil, fmt.Errorf("a page of column %q has %d bytes: the format allows 2 GiB", c.leaf.name, len(body))

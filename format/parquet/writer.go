@@ -61,8 +61,10 @@ func newWriter(out io.Writer, spec *format.WriteSpec) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{out: out, cfg: cfg, schema: schema, comps: map[int32]*compressor{}, ratio: 0.5}
-	for _, leaf := range schema.leaves {
-		w.chunks = append(w.chunks, getChunk(leaf, cfg, w.compressor(dotted(leaf.path))))
+	for i, leaf := range schema.leaves {
+		c := getChunk(leaf, cfg, w.compressor(dotted(leaf.path)))
+		c.twin, c.column = spec.Twin, i
+		w.chunks = append(w.chunks, c)
 	}
 	w.shred.chunks = w.chunks
 	w.write([]byte(magic))
