@@ -29,7 +29,7 @@ type twinColumn struct {
 	blocks [2]int64     // that the files have come to
 	held   []*twinBlock // of the file that is ahead, oldest first
 	spare  []*twinBlock
-	misses int          // blocks in a row that were others
+	misses int // blocks in a row that were others
 }
 
 type twinBlock struct {
