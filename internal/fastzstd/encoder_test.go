@@ -45,6 +45,12 @@ func rows(rng *rand.Rand, kind string, n int) []byte {
 				raw[i] = byte(rng.Uint32())
 			}
 			b = append(b, base64.StdEncoding.EncodeToString(raw)...)
+		case "lengths": // tokens of 80 to 120 characters
+			token := make([]byte, 80+rng.IntN(41))
+			for i := range token {
+				token[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[rng.IntN(64)]
+			}
+			b = append(binary.AppendVarint(b, int64(len(token))), token...)
 		case "words":
 			for range 15 {
 				b = append(b, words[rng.IntN(len(words))]...)
@@ -75,7 +81,7 @@ func rows(rng *rand.Rand, kind string, n int) []byte {
 var (
 	words = strings.Fields(`the quick brown fox jumps over a lazy dog while seven wizards brew potions of unusual strength and merchants
 		count silver coins in quiet halls under stars that nobody has named yet although many have tried before winter came`)
-	kinds = []string{"tokens", "words", "uuids", "json", "numbers", "short"}
+	kinds = []string{"tokens", "lengths", "words", "uuids", "json", "numbers", "short"}
 	sizes = []int{0, 1, 2, 3, 15, 16, 17, 47, 48, 49, 100, 255, 256, 257, 1000, 1023, 1024, 4096, 16383, 16384, 64000, 65535, 65536, 65791, 65792,
 		maxBlock - 1, maxBlock, maxBlock + 1, 3 * maxBlock, maxWindow, maxWindow + 1, 3<<20 + 7}
 )

@@ -21,12 +21,12 @@ const (
 	maxStep  = 64
 )
 
-// Noise of rows is mostly as long as in the row before: a token, a hash, a number. Where it was, it is skipped.
+// Noise of rows is about as long as in the rows before: a token, a hash, a number, a text that is coded. Where it was, what all of them
+// had of it is skipped.
 const (
 	skipFrom   = 40 // as many literals; less may as well be two short matches, which a skip would miss
 	skipMargin = 8  // so much before its end the search goes on
-	skipSlack  = 4  // a run of another length by at most this is as long as the one before
-	skipSure   = 2  // from as many of a length in turn a run is skipped
+	skipSure   = 6  // from as many runs of a kind in turn one is skipped
 	skipTurn   = 16 // each so many-th sequence is searched as a whole, to find out when there is something to find
 )
 
@@ -112,17 +112,25 @@ func (e *Encoder) search(src []byte, at, end int) {
 	e.literals, e.sequences, e.last = literals[:copied], sequences[:found], last
 }
 
-// run is how many literals came after matches of one length, as they do between the columns of rows.
+// run is how many literals came at least after matches of one length, as they do between the columns of rows, and in how many runs.
 type run struct{ literals, sure int32 }
 
-// learn takes in a run of n literals.
+// learn takes in a run of n literals. Noise that is much shorter than what was before is of another kind.
 func (r *run) learn(n int) {
-	if d := n - int(r.literals); n >= skipFrom && -skipSlack <= d && d <= skipSlack {
-		r.sure++
-	} else {
+	least := int(r.literals)
+	switch {
+	case n < skipFrom:
 		r.sure = 0
+		return
+	case least == 0 || n < least-least/4:
+		r.sure, least = 0, n
+	case n < least:
+		least = n
+	default:
+		least += (n - least) >> 4 // what is longer for long will be so
 	}
-	r.literals = int32(n)
+	r.sure++
+	r.literals = int32(least)
 }
 
 // skip is how many literals to take without a look.
