@@ -27,6 +27,7 @@ const (
 	skipFrom   = 40 // as many literals; less may as well be two short matches, which a skip would miss
 	skipMargin = 8  // so much before its end the search goes on
 	skipSure   = 6  // from as many runs of a kind in turn one is skipped
+	skipStep   = 3  // how far apart looks are behind it: what comes now was in the rows before, and is found from its middle, too
 	skipTurn   = 16 // each so many-th sequence is searched as a whole, to find out when there is something to find
 )
 
@@ -105,7 +106,9 @@ func (e *Encoder) search(src []byte, at, end int) {
 			table[x>>(shift&63)&(1<<maxTableBits-1)] = uint32(s-2-window)<<tagBits | uint32(x>>((shift-tagBits)&63))&(1<<tagBits-1)
 		}
 		if before = uint(n); found%skipTurn != 0 {
-			s += e.runs[before%uint(len(e.runs))].skip()
+			if n := e.runs[before%uint(len(e.runs))].skip(); n > 0 {
+				s, looks = s+n, skipStep<<patience
+			}
 		}
 	}
 	copied += copy(literals[copied:], src[anchor:])
