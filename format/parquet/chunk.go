@@ -8,6 +8,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/internal/fastzstd"
 )
 
 // chunk writes one column of a row group. Finished pages wait, compressed, in out until the row group ends, because a file
@@ -19,6 +20,7 @@ type chunk struct {
 	twin *format.TwinSide
 	// column is the chunk's number in the file, for its twin.
 	column int
+	trial  *fastzstd.Trial // of its pages, in all files of the schema
 	enc    encoder
 	stage  stager
 	idx    []int32 // scratch: rows that are not null
@@ -44,7 +46,6 @@ type chunk struct {
 	totalRaw     int64 // PLAIN size
 	dictPages    int
 	judged       bool // the dictionary was found worth keeping for now
-	effort       effort
 }
 
 // pageInfo is what the page index says of a page.
@@ -70,7 +71,6 @@ func getChunk(leaf *node, cfg *config, comp *compressor) *chunk {
 	c.leaf, c.cfg, c.comp, c.stage.leaf = leaf, cfg, comp, leaf
 	c.page.kind = boundsKindOf(leaf)
 	c.total.kind = c.page.kind
-	c.effort = effortUnknown
 	c.start()
 	return c
 }
@@ -94,7 +94,7 @@ func (c *chunk) startPage() {
 }
 
 func (c *chunk) release() {
-	c.leaf, c.cfg, c.comp, c.twin, c.stage.leaf = nil, nil, nil, nil, nil
+	c.leaf, c.cfg, c.comp, c.twin, c.trial, c.stage.leaf = nil, nil, nil, nil, nil, nil
 	c.out.reset()
 	if c.enc.capacity()+cap(c.stage.fixed)+8*cap(c.stage.i64)+4*cap(c.stage.i32)+4*cap(c.idx)+cap(c.defs)+cap(c.reps) <= maxPooledBytes {
 		chunkPools[phys(c.enc, c.page.kind)].Put(c)
@@ -361,7 +361,7 @@ func (c *chunk) pack(h *pageHeader, body []byte, s *scratch) ([]byte, error) {
 	if c.comp.codec != codecNone {
 		if packed = c.twin.Find(c.column, body); packed == nil {
 			var err error
-			if s.packed, err = c.comp.appendTo(s.packed[:0], body, &c.effort); err != nil {
+			if s.packed, err = c.comp.appendTo(s.packed[:0], body, c.trial); err != nil {
 				return nil, fmt.Errorf("compressing a page of column %q: %w", c.leaf.name, err)
 			}
 			packed = s.packed

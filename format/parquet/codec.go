@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/paimon-go/paimon-go/format/row"
 	"github.com/paimon-go/paimon-go/internal/fastzstd"
 	"github.com/pierrec/lz4/v4"
 )
@@ -49,6 +50,16 @@ type compressor struct {
 	gzip  *gzip.Writer
 	lz4   *lz4.Compressor
 	buf   bytes.Buffer
+	trial []byte // scratch
+}
+
+// trials are those of the columns of schemas, by the ROW types that files are made of: whether a level pays differs from column to
+// column, and what one file found out the next ones needn't.
+var trials fastzstd.Trials[trialKey]
+
+type trialKey struct {
+	schema        *row.Type
+	column, level int
 }
 
 // zstdPools holds idle encoders by klauspost level. An encoder's tables take a megabyte or more: making one a file would
@@ -93,37 +104,21 @@ func (c *compressor) release() {
 		lz4Pool.Put(c.lz4)
 	}
 	c.zstd, c.fast, c.gzip, c.lz4 = nil, nil, nil, nil
-	if c.buf.Cap() > maxPooledBytes {
-		c.buf = bytes.Buffer{}
-	}
 }
 
-// effort remembers for a column whether its configured zstd level is worth its time.
-type effort uint8
-
-const (
-	effortUnknown effort = iota
-	effortFull
-	effortFast
-)
-
-const (
-	// effortSample is how much of a page is compressed twice to find a column's effort; smaller pages aren't sampled.
-	effortSample = 32 << 10
-	// effortGain is the least part of the size, in percent, that the full level must save over the fastest one.
-	effortGain = 5
-)
-
-// appendTo appends src compressed to dst.
-func (c *compressor) appendTo(dst, src []byte, e *effort) ([]byte, error) {
+// appendTo appends src, a page of a column, compressed to dst.
+func (c *compressor) appendTo(dst, src []byte, trial *fastzstd.Trial) ([]byte, error) {
 	switch c.codec {
 	case codecNone:
 		return append(dst, src...), nil
 	case codecZstd:
-		if c.isFast(src, e) {
+		if c.fast == nil {
+			c.fast = fastPool.Get().(*fastzstd.Encoder)
+		}
+		if zstd.EncoderLevelFromZstd(c.level) == zstd.SpeedFastest {
 			return c.fast.Append(dst, src), nil
 		}
-		return c.zstd.EncodeAll(src, dst), nil
+		return trial.Append(dst, src, c.fast, c, &c.trial), nil
 	case codecSnappy:
 		n := len(dst)
 		dst = grow(dst, s2.MaxEncodedLen(len(src)))
@@ -175,33 +170,12 @@ func (c *compressor) appendLZ4(dst, src []byte) ([]byte, error) {
 	return dst[:n+k], err
 }
 
-// isFast tells which encoder a page gets, and has it made. At levels from 3 the encoder looks harder for repetitions, for some times
-// the time where there are none, such as in keys or hashes; so a column's first big page tells whether they pay.
-func (c *compressor) isFast(src []byte, e *effort) bool {
-	level := zstd.EncoderLevelFromZstd(c.level)
-	sampled := *e == effortUnknown && len(src) > 2*effortSample
-	if c.fast == nil && (level == zstd.SpeedFastest || *e == effortFast || sampled) {
-		c.fast = fastPool.Get().(*fastzstd.Encoder)
-	}
-	if level == zstd.SpeedFastest || *e == effortFast {
-		return true
-	}
+// EncodeAll appends src to dst as the level has it.
+func (c *compressor) EncodeAll(src, dst []byte) []byte {
 	if c.zstd == nil {
-		c.zstd = getZstd(level)
+		c.zstd = getZstd(zstd.EncoderLevelFromZstd(c.level))
 	}
-	if !sampled {
-		return false
-	}
-	mid := len(src) / 2
-	sample := src[mid : mid+effortSample]
-	c.buf.Reset()
-	c.buf.Grow(2 * effortSample)
-	fast := len(c.fast.Append(c.buf.AvailableBuffer(), sample))
-	full := len(c.zstd.EncodeAll(sample, c.buf.AvailableBuffer()))
-	if *e = effortFull; (fast-full)*100 < effortGain*fast {
-		*e = effortFast
-	}
-	return *e == effortFast
+	return c.zstd.EncodeAll(src, dst)
 }
 
 func grow(b []byte, n int) []byte {

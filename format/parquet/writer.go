@@ -63,7 +63,7 @@ func newWriter(out io.Writer, spec *format.WriteSpec) (*writer, error) {
 	w := &writer{out: out, cfg: cfg, schema: schema, comps: map[int32]*compressor{}, ratio: 0.5}
 	for i, leaf := range schema.leaves {
 		c := getChunk(leaf, cfg, w.compressor(dotted(leaf.path)))
-		c.twin, c.column = spec.Twin, i
+		c.twin, c.column, c.trial = spec.Twin, i, trials.Of(trialKey{spec.Type, i, cfg.zstdLevel})
 		w.chunks = append(w.chunks, c)
 	}
 	w.shred.chunks = w.chunks

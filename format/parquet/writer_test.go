@@ -17,6 +17,7 @@ import (
 
 	"github.com/paimon-go/paimon-go/format"
 	"github.com/paimon-go/paimon-go/format/row"
+	"github.com/paimon-go/paimon-go/internal/fastzstd"
 )
 
 func TestNullInNotNullColumnIsRefused(t *testing.T) {
@@ -118,12 +119,17 @@ func TestOptions(t *testing.T) {
 	require.Greater(t, len(m.groups), 5)
 	m = footerOf(t, writeFile(t, format.WriteSpec{Type: typ2, BlockSize: 128 << 20, Options: map[string]string{keyBlockSize: "1000000"}}, in2...))
 	require.Len(t, m.groups, 1, "file.block-size goes first")
-	var level1, level9 int64
-	for i, c := range write(format.WriteSpec{ZstdLevel: 1}).groups[0].chunks {
-		level1 += c.size
-		level9 += write(format.WriteSpec{Options: map[string]string{keyZstdLevel: "9"}}).groups[0].chunks[i].size
+	lineType := row.Type{Root: row.Row, Fields: []row.Field{{Name: "line", Type: stringType}}}
+	lines := row.NewBatch(&lineType)
+	source, err := os.ReadFile("chunk.go")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(source)) {
+		lines.Cols[0].AppendString(line)
+		lines.EndRow(row.Insert)
 	}
-	require.NotEqual(t, level1, level9)
+	level1 := writeFile(t, format.WriteSpec{Type: &lineType, ZstdLevel: 1}, lines)
+	level9 := writeFile(t, format.WriteSpec{Type: &lineType, Options: map[string]string{keyZstdLevel: "9"}}, lines)
+	require.Less(t, len(level9), len(level1))
 }
 
 // TestSizeIsAFairGuess compares Size before Close with the file.
@@ -347,8 +353,9 @@ func TestCutBoundsStillBound(t *testing.T) {
 	})
 }
 
-// TestEffortKeepsTheLevelWhereItPays compresses random text, and this package's sources, which a higher level shrinks more.
-func TestEffortKeepsTheLevelWhereItPays(t *testing.T) {
+// TestLevelsCountWherePagesPayForThem compresses random text, and this package's sources, which a higher level shrinks more, as pages of
+// many files, small ones and large.
+func TestLevelsCountWherePagesPayForThem(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	random := []byte(randomText(rnd, 200_000))
 	var text []byte
@@ -359,16 +366,24 @@ func TestEffortKeepsTheLevelWhereItPays(t *testing.T) {
 		require.NoError(t, err)
 		text = append(text, b...)
 	}
-	for want, src := range map[effort][]byte{effortFast: random, effortFull: text} {
-		var c compressor
-		c.init(codecZstd, 3)
-		e := effortUnknown
-		out, err := c.appendTo(nil, src, &e)
-		require.NoError(t, err)
-		back := make([]byte, len(src))
-		require.NoError(t, decompress(codecZstd, back, out))
-		require.True(t, bytes.Equal(src, back))
-		require.Equal(t, want, e)
-		c.release()
+	for _, size := range []int{3_000, 30_000, 150_000} {
+		for pays, src := range map[bool][]byte{false: random[:size], true: text[:size]} {
+			var trial fastzstd.Trial
+			for file := range 200 {
+				var c compressor
+				c.init(codecZstd, 3)
+				out, err := c.appendTo(nil, src, &trial)
+				require.NoError(t, err)
+				back := make([]byte, len(src))
+				require.NoError(t, decompress(codecZstd, back, out))
+				require.True(t, bytes.Equal(src, back))
+				if pays && size > 3_000 {
+					require.Equal(t, c.EncodeAll(src, nil), out, "file %d", file)
+				} else {
+					require.Equal(t, c.fast.Append(nil, src), out, "file %d", file)
+				}
+				c.release()
+			}
+		}
 	}
 }
