@@ -7,15 +7,17 @@ import "bytes"
 // long as each key came once (in an initial read, say) their blocks or pages are equal, byte for byte.
 //
 // The n-th block of a column (of all rows, in a format without columns) in one file is held against the n-th in the other
-// and used only when all plain bytes are equal, so the files are what they would be without it. Blocks are kept until the
-// other file has come to them, 2 MB of plain bytes at most. Where the files have gone different ways, as from the first key
+// and used only when all plain bytes are equal, so what a file holds does not depend on it. Blocks are kept until the other
+// file has come to them, with 2 MB of plain bytes at most. Where the files have gone different ways, as from the first key
 // with two records on, they soon don't look any more.
 //
 // The zero value is ready. Not safe for concurrent use: both files are written by one goroutine.
 type Twin struct {
 	sides   [2]TwinSide
 	columns []twinColumn
-	bytes   int   // plain bytes held
+	bytes   int // plain bytes held
+	spare   []*twinBlock
+	spares  int   // bytes of spare
 	found   int64 // of the pair
 }
 
@@ -28,8 +30,7 @@ type TwinSide struct {
 type twinColumn struct {
 	blocks [2]int64     // that the files have come to
 	held   []*twinBlock // of the file that is ahead, oldest first
-	spare  []*twinBlock
-	misses int // blocks in a row that were others
+	misses int          // blocks in a row that were others
 }
 
 type twinBlock struct {
@@ -40,27 +41,24 @@ type twinBlock struct {
 const (
 	twinBytes  = 2 << 20 // most plain bytes held
 	twinMisses = 4       // blocks in a row that are others, after which nobody looks any more
-	twinSpare  = 2 << 20 // most memory of blocks that is kept for the next pair
+	twinSpare  = 2 << 20 // most memory of blocks that is kept for others
 )
 
 // Sides begins a new pair of files. Both must be of one format, with the same columns, codecs and level.
 func (t *Twin) Sides() (a, b *TwinSide) {
-	kept := 0
+	t.Release()
+	t.found = 0
+	t.sides = [2]TwinSide{{t, 0}, {t, 1}}
+	return &t.sides[0], &t.sides[1]
+}
+
+// Release ends a pair. What is kept for the next one is at most 2 MB.
+func (t *Twin) Release() {
 	for i := range t.columns {
 		c := &t.columns[i]
 		t.drop(c, len(c.held))
 		c.blocks, c.misses = [2]int64{}, 0
-		for k, b := range c.spare {
-			if kept += cap(b.plain) + cap(b.packed); kept > twinSpare {
-				clear(c.spare[k:])
-				c.spare = c.spare[:k]
-				break
-			}
-		}
 	}
-	t.found = 0
-	t.sides = [2]TwinSide{{t, 0}, {t, 1}}
-	return &t.sides[0], &t.sides[1]
 }
 
 // Found is how many blocks of the pair were not compressed.
@@ -86,23 +84,25 @@ func (s *TwinSide) Find(column int, plain []byte) (packed []byte) {
 	if n >= c.blocks[1-s.i] || c.misses >= twinMisses {
 		return nil
 	}
-	behind := 0
-	for behind < len(c.held) && c.held[behind].number < n {
-		behind++
+	var same *twinBlock // nil: there was no room for it
+	passed := 0
+	for passed < len(c.held) && c.held[passed].number <= n {
+		same = c.held[passed]
+		passed++
 	}
-	t.drop(c, behind)
-	if len(c.held) == 0 || c.held[0].number != n {
-		return nil // there was no room for it
+	if same == nil || same.number != n {
+		t.drop(c, passed)
+		return nil
 	}
-	if bytes.Equal(c.held[0].plain, plain) {
+	if bytes.Equal(same.plain, plain) {
+		packed = same.packed
 		c.misses = 0
 		t.found++
-		return c.held[0].packed
+	} else if c.misses++; c.misses == twinMisses {
+		passed = len(c.held)
 	}
-	if c.misses++; c.misses == twinMisses {
-		t.drop(c, len(c.held))
-	}
-	return nil
+	t.drop(c, passed)
+	return packed
 }
 
 // Keep says what the block that Find was asked for last became. Both are copied.
@@ -115,9 +115,14 @@ func (s *TwinSide) Keep(column int, plain, packed []byte) {
 	if c.blocks[s.i] <= c.blocks[1-s.i] || c.misses >= twinMisses || t.bytes+len(plain) > twinBytes {
 		return
 	}
-	b := new(twinBlock)
-	if k := len(c.spare); k > 0 {
-		b, c.spare = c.spare[k-1], c.spare[:k-1]
+	var b *twinBlock
+	if k := len(t.spare); k > 0 {
+		b = t.spare[k-1]
+		t.spare[k-1] = nil
+		t.spare = t.spare[:k-1]
+		t.spares -= b.size()
+	} else {
+		b = new(twinBlock)
 	}
 	b.number = c.blocks[s.i] - 1
 	b.plain, b.packed = append(b.plain[:0], plain...), append(b.packed[:0], packed...)
@@ -125,11 +130,16 @@ func (s *TwinSide) Keep(column int, plain, packed []byte) {
 	t.bytes += len(plain)
 }
 
+func (b *twinBlock) size() int { return cap(b.plain) + cap(b.packed) }
+
 // drop forgets the n oldest blocks of a column.
 func (t *Twin) drop(c *twinColumn, n int) {
 	for _, b := range c.held[:n] {
 		t.bytes -= len(b.plain)
-		c.spare = append(c.spare, b)
+		if t.spares+b.size() <= twinSpare {
+			t.spare = append(t.spare, b)
+			t.spares += b.size()
+		}
 	}
 	k := copy(c.held, c.held[n:])
 	clear(c.held[k:])

@@ -68,7 +68,38 @@ func TestEqualTwinsCompressOnce(t *testing.T) {
 			require.True(t, found)
 		}
 	}
-	require.Len(t, twin.columns[0].spare, 1, "and the memory is used again")
+	require.Len(t, twin.spare, 1, "and the memory is used again")
+}
+
+// TestColumnsThatEndTogetherAreFound: narrow columns of Parquet end their pages at the same row, so one file makes a round of pages,
+// here of 1.5 MB, and then the other.
+func TestColumnsThatEndTogetherAreFound(t *testing.T) {
+	var twin Twin
+	a, b := twin.Sides()
+	for round := range 10 {
+		for _, s := range []*TwinSide{a, b} {
+			for column := range 10 {
+				_, found := next(s, column, bytes.Repeat([]byte{byte(round), byte(column), 1}, 50_000))
+				require.Equal(t, s == b, found, "round %d, column %d", round, column)
+			}
+		}
+	}
+	twin.Release()
+	require.LessOrEqual(t, twin.spares, twinSpare)
+	require.Zero(t, twin.bytes)
+}
+
+// TestMemoryIsBoundedWhateverColumnsDo: columns of pages of all sizes, in one file only, and never asked for.
+func TestMemoryIsBoundedWhateverColumnsDo(t *testing.T) {
+	var twin Twin
+	for range 3 {
+		a, _ := twin.Sides()
+		for i := range 400 {
+			next(a, i%100, make([]byte, 1+i*5000))
+			require.LessOrEqual(t, twin.bytes, twinBytes)
+			require.LessOrEqual(t, twin.spares, twinSpare)
+		}
+	}
 }
 
 // TestTwinsThatPartStopLooking: an update in one file moves all blocks behind it.

@@ -125,8 +125,7 @@ func (f *Files) alike() bool {
 		return false
 	}
 	changelog, err := f.settingsOf(0, Changelog)
-	return err == nil && data.format == changelog.format && data.spec.Compression == changelog.spec.Compression &&
-		data.spec.ZstdLevel == changelog.spec.ZstdLevel
+	return err == nil && data.format == changelog.format && data.spec.Compression == changelog.spec.Compression
 }
 
 // NewWriter starts a run of files of a bucket. Nothing is made in storage before the first row. ctx ends the writing, not

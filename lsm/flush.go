@@ -220,13 +220,13 @@ func (f *Flusher) writeFiles(ctx context.Context, codec *recordCodec, out Output
 }
 
 // How much is decoded at a time and written at a time. Sinks look at the size of a file every 1000 rows at most. Data files
-// follow so closely behind a changelog that its last blocks are still there (format.Twin).
+// follow so closely behind a changelog that its last blocks are still held (format.Twin).
 const (
 	decodeRows  = 250
 	decodeBytes = 1 << 20
 	writeRows   = 1000
 	writeBytes  = 8 << 20
-	twinBytes   = 1 << 20
+	twinLag     = 1 << 20
 )
 
 // fileEmitter turns records into batches and hands them to sinks.
@@ -291,7 +291,7 @@ func (e *fileEmitter) settle() error {
 	e.pend += e.bytes
 	clear(e.recs)
 	e.recs, e.seqs, e.newKey, e.bytes = e.recs[:0], e.seqs[:0], e.newKey[:0], 0
-	if e.out.Len()+decodeRows > writeRows || e.pend >= writeBytes || e.changelog != nil && e.pend >= twinBytes {
+	if e.out.Len()+decodeRows > writeRows || e.pend >= writeBytes || e.changelog != nil && e.pend >= twinLag {
 		return e.write()
 	}
 	return nil
@@ -347,5 +347,6 @@ func (e *fileEmitter) release() {
 	e.out.Reset()
 	e.reducer.reset()
 	e.last.held.Reset()
+	e.twin.Release()
 	e.data, e.changelog, e.ctx = nil, nil, nil
 }

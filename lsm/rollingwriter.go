@@ -53,8 +53,8 @@ func (w *RollingWriter) In(s FileStore) { w.store = s }
 // Whole makes the writer write one file, whatever its size. Called before the first Write.
 func (w *RollingWriter) Whole() { w.whole = true }
 
-// Beside says that the writer's files and those of another RollingWriter, which has the other side, are likely to have the same
-// rows: what is compressed the same way is compressed once. One goroutine writes both. Called before the first Write.
+// Beside says that the writer's files, of level 0, and those of another RollingWriter, which has the other side, are likely to have
+// the same rows: what is compressed the same way is compressed once. One goroutine writes both. Called before the first Write.
 func (w *RollingWriter) Beside(side *format.TwinSide) {
 	if side != nil && w.files.alike() {
 		w.twin = side

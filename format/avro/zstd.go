@@ -34,10 +34,11 @@ var trials fastzstd.Trials[trialKey]
 // newZstdCompressor returns the compressor of a file with this schema.
 func newZstdCompressor(level int, schema string) (compressor, error) {
 	l := zstd.EncoderLevelFromZstd(max(level, 1))
-	c := &zstdCompressor{level: l, fast: fastEncoders.Get().(*fastzstd.Encoder), trial: trials.Of(trialKey{schema, l})}
+	c := &zstdCompressor{level: l, fast: fastEncoders.Get().(*fastzstd.Encoder)}
 	if l == zstd.SpeedFastest {
 		return c, nil
 	}
+	c.trial = trials.Of(trialKey{schema, l})
 	if enc, ok := zstdEncoders[l].Get().(*zstd.Encoder); ok {
 		c.full = enc
 		return c, nil

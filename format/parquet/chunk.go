@@ -20,7 +20,8 @@ type chunk struct {
 	twin *format.TwinSide
 	// column is the chunk's number in the file, for its twin.
 	column int
-	trial  *fastzstd.Trial // of its pages, in all files of the schema
+	trial  *fastzstd.Trial // of its pages; nil: there is one level only
+	dicts  *fastzstd.Trial // of its dictionary
 	enc    encoder
 	stage  stager
 	idx    []int32 // scratch: rows that are not null
@@ -94,7 +95,7 @@ func (c *chunk) startPage() {
 }
 
 func (c *chunk) release() {
-	c.leaf, c.cfg, c.comp, c.twin, c.trial, c.stage.leaf = nil, nil, nil, nil, nil, nil
+	c.leaf, c.cfg, c.comp, c.twin, c.trial, c.dicts, c.stage.leaf = nil, nil, nil, nil, nil, nil, nil
 	c.out.reset()
 	if c.enc.capacity()+cap(c.stage.fixed)+8*cap(c.stage.i64)+4*cap(c.stage.i32)+4*cap(c.idx)+cap(c.defs)+cap(c.reps) <= maxPooledBytes {
 		chunkPools[phys(c.enc, c.page.kind)].Put(c)
@@ -360,8 +361,12 @@ func (c *chunk) pack(h *pageHeader, body []byte, s *scratch) ([]byte, error) {
 	packed := body
 	if c.comp.codec != codecNone {
 		if packed = c.twin.Find(c.column, body); packed == nil {
+			trial := c.trial
+			if h.typ == pageDict {
+				trial = c.dicts
+			}
 			var err error
-			if s.packed, err = c.comp.appendTo(s.packed[:0], body, c.trial); err != nil {
+			if s.packed, err = c.comp.appendTo(s.packed[:0], body, trial); err != nil {
 				return nil, fmt.Errorf("compressing a page of column %q: %w", c.leaf.name, err)
 			}
 			packed = s.packed

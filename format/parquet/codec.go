@@ -53,13 +53,14 @@ type compressor struct {
 	trial []byte // scratch
 }
 
-// trials are those of the columns of schemas, by the ROW types that files are made of: whether a level pays differs from column to
-// column, and what one file found out the next ones needn't.
+// trials are those of columns, by the ROW type that files are made of: whether a level pays differs from column to column, and what one
+// file found out the next ones of the same type needn't. A dictionary is another thing than the indexes into it.
 var trials fastzstd.Trials[trialKey]
 
 type trialKey struct {
 	schema        *row.Type
 	column, level int
+	dict          bool
 }
 
 // zstdPools holds idle encoders by klauspost level. An encoder's tables take a megabyte or more: making one a file would
@@ -115,7 +116,7 @@ func (c *compressor) appendTo(dst, src []byte, trial *fastzstd.Trial) ([]byte, e
 		if c.fast == nil {
 			c.fast = fastPool.Get().(*fastzstd.Encoder)
 		}
-		if zstd.EncoderLevelFromZstd(c.level) == zstd.SpeedFastest {
+		if !c.tries() {
 			return c.fast.Append(dst, src), nil
 		}
 		return trial.Append(dst, src, c.fast, c, &c.trial), nil
@@ -168,6 +169,11 @@ func (c *compressor) appendLZ4(dst, src []byte) ([]byte, error) {
 	dst = grow(dst, lz4.CompressBlockBound(len(src)))
 	k, err := c.lz4.CompressBlock(src, dst[n:cap(dst)])
 	return dst[:n+k], err
+}
+
+// tries tells whether there is a choice of levels.
+func (c *compressor) tries() bool {
+	return c.codec == codecZstd && zstd.EncoderLevelFromZstd(c.level) > zstd.SpeedFastest
 }
 
 // EncodeAll appends src to dst as the level has it.

@@ -63,7 +63,12 @@ func newWriter(out io.Writer, spec *format.WriteSpec) (*writer, error) {
 	w := &writer{out: out, cfg: cfg, schema: schema, comps: map[int32]*compressor{}, ratio: 0.5}
 	for i, leaf := range schema.leaves {
 		c := getChunk(leaf, cfg, w.compressor(dotted(leaf.path)))
-		c.twin, c.column, c.trial = spec.Twin, i, trials.Of(trialKey{spec.Type, i, cfg.zstdLevel})
+		c.twin, c.column = spec.Twin, i
+		if k := (trialKey{schema: spec.Type, column: i, level: cfg.zstdLevel}); c.comp.tries() {
+			c.trial = trials.Of(k)
+			k.dict = true
+			c.dicts = trials.Of(k)
+		}
 		w.chunks = append(w.chunks, c)
 	}
 	w.shred.chunks = w.chunks

@@ -21,8 +21,8 @@ const (
 	maxStep  = 64
 )
 
-// Noise of rows is about as long as in the rows before: a token, a hash, a number, a text that is coded. Where it was, what all of them
-// had of it is skipped.
+// Noise of rows is about as long as in the rows before: a token, a hash, a number, a text that is coded. Where it was, about the least
+// that they had of it is skipped.
 const (
 	skipFrom   = 40 // as many literals; less may as well be two short matches, which a skip would miss
 	skipMargin = 8  // so much before its end the search goes on
@@ -115,7 +115,7 @@ func (e *Encoder) search(src []byte, at, end int) {
 	e.literals, e.sequences, e.last = literals[:copied], sequences[:found], last
 }
 
-// run is how many literals came at least after matches of one length, as they do between the columns of rows, and in how many runs.
+// run is about how many literals came at least after matches of one length, as they do between the columns of rows, and in how many runs.
 type run struct{ literals, sure int32 }
 
 // learn takes in a run of n literals. Noise that is much shorter than what was before is of another kind.

@@ -23,7 +23,7 @@ type Trial struct {
 const (
 	// trialBytes is the size of a block from which a trial tells something; smaller ones are compressed fast.
 	trialBytes = 4 << 10
-	// trialEvery is how many blocks of the same size the outcome holds for at first. Each trial that says the same again makes it
+	// trialEvery is how many blocks of the same size an outcome holds for at least. Each trial that says the same again makes it
 	// twice as many, up to 1<<trialTurns times.
 	trialEvery = 128
 	trialTurns = 3
@@ -86,7 +86,7 @@ type Trials[K comparable] struct {
 }
 
 // maxTrials is how many kinds are remembered.
-const maxTrials = 4096
+const maxTrials = 1 << 15
 
 // Of returns the trial of a kind.
 func (ts *Trials[K]) Of(k K) *Trial {
