@@ -63,7 +63,7 @@ func TestAllocationsOfBuckets(t *testing.T) {
 func TestAllocationsOfFiles(t *testing.T) {
 	const few, many = 10, 30 // thousands of rows
 	for formatID, most := range map[string]struct{ file, write, read float64 }{
-		"parquet": {251, 145, 10},
+		"parquet": {190, 13, 10},
 		"avro":    {103, 2, 42},
 	} {
 		tab := benchTable(t, formatID)

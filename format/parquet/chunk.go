@@ -24,6 +24,7 @@ type chunk struct {
 	dicts  *fastzstd.Trial // of its dictionary
 	enc    encoder
 	stage  stager
+	staged values  // by stage
 	idx    []int32 // scratch: rows that are not null
 
 	// The page under way.
@@ -46,7 +47,7 @@ type chunk struct {
 	uncompressed int64
 	totalRaw     int64 // PLAIN size
 	dictPages    int
-	judged       bool // the dictionary was found worth keeping for now
+	judgeAt      int // values of the page under way at which the dictionary is judged; 0: no more
 }
 
 // pageInfo is what the page index says of a page.
@@ -85,7 +86,7 @@ func (c *chunk) start() {
 	c.pages, c.bounds = c.pages[:0], c.bounds[:0]
 	c.total.reset()
 	c.totalRows, c.totalLevels, c.totalNulls, c.uncompressed, c.totalRaw, c.dictPages = 0, 0, 0, 0, 0, 0
-	c.judged = false
+	c.judgeAt = firstTrial
 }
 
 func (c *chunk) startPage() {
@@ -96,6 +97,7 @@ func (c *chunk) startPage() {
 
 func (c *chunk) release() {
 	c.leaf, c.cfg, c.comp, c.twin, c.trial, c.dicts, c.stage.leaf = nil, nil, nil, nil, nil, nil, nil
+	c.staged = values{} // whose memory is the caller's
 	c.out.reset()
 	if c.enc.capacity()+cap(c.stage.fixed)+8*cap(c.stage.i64)+4*cap(c.stage.i32)+4*cap(c.idx)+cap(c.defs)+cap(c.reps) <= maxPooledBytes {
 		chunkPools[phys(c.enc, c.page.kind)].Put(c)
@@ -125,9 +127,13 @@ func phys(e encoder, kind boundsKind) int {
 	return pByteArray
 }
 
-// trialValues is how many values a dictionary gets before it is judged: a column in which more than three quarters of
-// them differ (keys, sequence numbers, hashes) goes on in PLAIN form.
-const trialValues = 2048
+// A dictionary is judged when it has had firstTrial values, and at each doubling up to trialValues: then a column in which more than
+// three quarters of them differ (keys, sequence numbers, hashes) goes on in PLAIN form, and before if all differ and as many draws without
+// a repetition speak for more values than a dictionary may hold.
+const (
+	firstTrial  = 128
+	trialValues = 2048
+)
 
 // writeFlat appends rows from to to of a column of the top level.
 func (c *chunk) writeFlat(col *row.Column, from, to int) error {
@@ -137,8 +143,8 @@ func (c *chunk) writeFlat(col *row.Column, from, to int) error {
 	}
 	for from < to {
 		n := rowsWithin(c.leaf, col, from, min(to, from+c.cfg.pageRows-c.rows), c.cfg.pageSize-c.raw)
-		if c.enc.dict().on && !c.judged {
-			n = min(n, trialValues)
+		if d := c.enc.dict(); d.on && c.judgeAt > 0 {
+			n = min(n, c.judgeAt-len(d.indexes))
 		}
 		end := from + n
 		var idx []int32
@@ -150,8 +156,8 @@ func (c *chunk) writeFlat(col *row.Column, from, to int) error {
 		} else {
 			c.defs = appendN(c.defs, 1, n)
 		}
-		v := c.stage.stage(col, from, end, idx)
-		c.put(&v)
+		c.staged = c.stage.stage(col, from, end, idx)
+		c.put(&c.staged)
 		c.rows += n
 		c.levels += n
 		if err := c.endSlice(); err != nil {
@@ -233,7 +239,7 @@ func (c *chunk) writeNested(col *row.Column, defs, reps []uint8, idx []int32) er
 		n, vals, rows, raw := 0, 0, c.rows, c.raw
 		for n < len(defs) {
 			if reps[n] == 0 {
-				if n > 0 && (raw >= c.cfg.pageSize || rows >= c.cfg.pageRows || !c.judged && vals >= trialValues) {
+				if n > 0 && (raw >= c.cfg.pageSize || rows >= c.cfg.pageRows || c.judgeAt > 0 && vals >= c.judgeAt) {
 					break
 				}
 				rows++
@@ -250,8 +256,8 @@ func (c *chunk) writeNested(col *row.Column, defs, reps []uint8, idx []int32) er
 			c.reps = append(c.reps, reps[:n]...)
 		}
 		if vals > 0 {
-			v := c.stage.stage(col, 0, 0, idx[:vals])
-			c.put(&v)
+			c.staged = c.stage.stage(col, 0, 0, idx[:vals])
+			c.put(&c.staged)
 		}
 		c.rows = rows
 		c.levels += n
@@ -289,11 +295,8 @@ func (c *chunk) put(v *values) {
 // endSlice judges the dictionary and ends the page when it is full.
 func (c *chunk) endSlice() error {
 	if d := c.enc.dict(); d.on {
-		if n := len(d.indexes); !c.judged && n >= trialValues {
-			c.judged = true
-			if d.entries > n/4*3 {
-				c.enc.fallBack()
-			}
+		if n := len(d.indexes); c.judgeAt > 0 && n >= c.judgeAt && c.judge(d, n) {
+			c.enc.fallBack()
 		}
 		if d.on && len(d.bytes) > c.cfg.dictSize {
 			c.enc.fallBack()
@@ -303,6 +306,17 @@ func (c *chunk) endSlice() error {
 		return c.flushPage()
 	}
 	return nil
+}
+
+// judge tells whether n values have shown that the dictionary doesn't pay.
+func (c *chunk) judge(d *dictionary, n int) bool {
+	if n >= trialValues {
+		c.judgeAt = 0
+		return d.entries > n/4*3
+	}
+	c.judgeAt = 2 * n
+	// Of m values, n drawn at random are likely to have a repetition as soon as n*n > 2*m.
+	return c.dictPages == 0 && d.entries == n && n*len(d.bytes)/2 >= c.cfg.dictSize
 }
 
 // flushPage ends the page under way.

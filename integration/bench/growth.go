@@ -72,8 +72,12 @@ func (w workload) growth(selection string, most int) (out []workload) {
 	return out
 }
 
-// group is the name that runs alternate below: few rows and many rows of a point are one.
+// group is the name that runs alternate below: all points of a curve are one, so that each round sees the machine at the same speed
+// everywhere. Where rows are there before, few rows and many rows of a point are one, since its table is made once.
 func (w workload) group() string {
+	if w.grows() && w.Existing == 0 {
+		return w.Kind + "-" + w.Format
+	}
 	w.Large = false
 	return w.name()
 }

@@ -24,6 +24,9 @@ func tablePath(path string, i int) string {
 	return path + strconv.Itoa(i)
 }
 
+// gatherRows is how many rows wait in all tables' batches at most: what a reader of a log has at hand does not grow with the tables.
+const gatherRows = 32 * batchRows
+
 // writeTables writes the rows into several tables in turn, by the id, with one pool and one budget, as a sink of many tables has.
 func writeTables(ctx context.Context, w workload, path string) error {
 	fsys, err := fs.For(ctx, path, nil)
@@ -36,6 +39,8 @@ func writeTables(ctx context.Context, w workload, path string) error {
 		writers = make([]*writer.Writer, w.Tables)
 		batches = make([]*row.Batch, w.Tables)
 		schema  *table.Schema
+
+		gathered = 0 // rows in batches, at most
 	)
 	defer pool.Close()
 	for i := range writers {
@@ -55,6 +60,15 @@ func writeTables(ctx context.Context, w workload, path string) error {
 		}
 		return nil
 	}
+	flushAll := func() error {
+		gathered = 0
+		for i := range writers {
+			if err := flush(i, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	id := int64(0)
 	out := func(b *row.Batch) error {
 		for k := range b.N {
@@ -64,14 +78,17 @@ func writeTables(ctx context.Context, w workload, path string) error {
 				return err
 			}
 		}
+		if gathered += b.N; gathered >= gatherRows {
+			return flushAll()
+		}
 		return nil
 	}
 	commit := func() error {
 		id++
-		for i, wr := range writers {
-			if err := flush(i, 1); err != nil {
-				return err
-			}
+		if err := flushAll(); err != nil {
+			return err
+		}
+		for _, wr := range writers {
 			if err := wr.Checkpoint(ctx, id, nil); err != nil {
 				return err
 			}

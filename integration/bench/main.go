@@ -126,7 +126,8 @@ type plan struct {
 	store  *store
 }
 
-// compare runs what is missing of all pairs and reports. The sides alternate within a pair.
+// compare runs what is missing of all pairs and reports. The sides alternate within a pair, and the points of a curve within a round:
+// the speed of a machine changes over minutes.
 func (p *plan) compare(ctx context.Context, r *runner, all []workload) error {
 	fmt.Printf("%s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	pairs := map[string]bool{}

@@ -28,7 +28,7 @@ const (
 	trialEvery = 128
 	trialTurns = 3
 	// sampleBytes is how much of a large block is tried.
-	sampleBytes = 32 << 10
+	sampleBytes = 16 << 10
 	// trialGain is the part of the size, in percent, that the slower encoder must save, sampleGain that of a sample.
 	trialGain  = 3
 	sampleGain = 5
