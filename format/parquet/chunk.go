@@ -47,7 +47,8 @@ type chunk struct {
 	uncompressed int64
 	totalRaw     int64 // PLAIN size
 	dictPages    int
-	judgeAt      int // values of the page under way at which the dictionary is judged; 0: no more
+	judgeAt      int                           // values of the page under way at which the dictionary is judged; 0: no more
+	judged       struct{ values, entries int } // when it was last, or at the begin of the page
 }
 
 // pageInfo is what the page index says of a page.
@@ -87,6 +88,7 @@ func (c *chunk) start() {
 	c.total.reset()
 	c.totalRows, c.totalLevels, c.totalNulls, c.uncompressed, c.totalRaw, c.dictPages = 0, 0, 0, 0, 0, 0
 	c.judgeAt = firstTrial
+	c.judged.values, c.judged.entries = 0, 0
 }
 
 func (c *chunk) startPage() {
@@ -127,9 +129,9 @@ func phys(e encoder, kind boundsKind) int {
 	return pByteArray
 }
 
-// A dictionary is judged when it has had firstTrial values, and at each doubling up to trialValues: then a column in which more than
-// three quarters of them differ (keys, sequence numbers, hashes) goes on in PLAIN form, and before if all differ and as many draws without
-// a repetition speak for more values than a dictionary may hold.
+// A dictionary is judged when it has had firstTrial values, and at each doubling up to trialValues: a column in which two thirds of the last
+// half of them were new (keys, sequence numbers, hashes; keys of a changelog, where updates have them twice) goes on in PLAIN form then, and
+// before if all differ and as many draws without a repetition speak for more values than a dictionary may hold.
 const (
 	firstTrial  = 128
 	trialValues = 2048
@@ -310,9 +312,11 @@ func (c *chunk) endSlice() error {
 
 // judge tells whether n values have shown that the dictionary doesn't pay.
 func (c *chunk) judge(d *dictionary, n int) bool {
+	values, entries := n-c.judged.values, d.entries-c.judged.entries
+	c.judged.values, c.judged.entries = n, d.entries
 	if n >= trialValues {
 		c.judgeAt = 0
-		return d.entries > n/4*3
+		return entries*3 > values*2
 	}
 	c.judgeAt = 2 * n
 	// Of m values, n drawn at random are likely to have a repetition as soon as n*n > 2*m.
@@ -343,6 +347,7 @@ func (c *chunk) flushPage() error {
 	if d.on {
 		c.dictPages++
 		d.indexes = d.indexes[:0]
+		c.judged.values, c.judged.entries = 0, d.entries
 	} else {
 		encoding = encPlain
 		buf := c.enc.plain()

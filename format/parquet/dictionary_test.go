@@ -21,6 +21,8 @@ func TestDictionariesStayWhereTheyPay(t *testing.T) {
 	}{
 		"all differ, few rows":          {func(_ *rand.Rand, i int) string { return fmt.Sprintf("%080d", i) }, 300, false},
 		"all differ":                    {func(_ *rand.Rand, i int) string { return fmt.Sprintf("%020d", i) }, 20_000, false},
+		"keys of updates, one in three": {func(_ *rand.Rand, i int) string { return fmt.Sprintf("%08d", i*10/14) }, 20_000, false},
+		"three thousand at random":      {func(rnd *rand.Rand, _ int) string { return fmt.Sprintf("%08d", rnd.Intn(3000)) }, 20_000, true},
 		"a thousand at random":          {func(rnd *rand.Rand, _ int) string { return fmt.Sprintf("%080d", rnd.Intn(1000)) }, 20_000, true},
 		"a thousand short ones in turn": {func(_ *rand.Rand, i int) string { return fmt.Sprintf("%03d", i%1000) }, 20_000, true},
 		"one":                           {func(*rand.Rand, int) string { return "2026-11-01" }, 20_000, true},

@@ -39,14 +39,14 @@ func makeState(ctx context.Context, w workload, warehouse string) (*state, error
 	if w.Base > 0 {
 		base := w
 		base.Interval = w.Base
-		if err := writeRows(ctx, base, t, "base", 0, w.Base); err != nil {
+		if err := writeRows(ctx, base, t, "base", 0, w.Base, nil); err != nil {
 			return nil, err
 		}
 		if err := compactOnce(ctx, path, true, 1); err != nil {
 			return nil, err
 		}
 	}
-	if err := writeRows(ctx, w, t, "bench", w.Base, w.Base+w.Rows); err != nil {
+	if err := writeRows(ctx, w, t, "bench", w.Base, w.Base+w.Rows, nil); err != nil {
 		return nil, err
 	}
 	st := &state{warehouse: warehouse, files: map[string]bool{}}

@@ -10,32 +10,32 @@ import (
 // costs can be told apart.
 const growthPrefix = "growth-"
 
-// growthTimes is how many times as many rows the large run of a point has. With more, its commits would not fit into the write buffer.
+// growthTimes is how many times as many rows the large run of a point has. With many more, its commits would not fit into the write buffer.
 const growthTimes = 6
 
 // curve is what grows.
 type curve struct {
 	name, axis string
-	flat       bool // the cost of a row may not depend on it
+	flat       int // up to where the cost of a row may not depend on it
 	points     []int
 	at         func(w *workload, x int) // sets the point
 }
 
 var curves = []curve{
-	{"partitions", "partitions", true, []int{1, 10, 100, 1000, 10_000}, func(w *workload, x int) { w.Partitions, w.Buckets = x, 1 }},
-	{"buckets", "buckets", true, []int{1, 4, 16, 64, 256}, func(w *workload, x int) { w.Buckets = x }},
-	{"columns", "columns", false, []int{10, 30, 100, 200, 500}, func(w *workload, x int) {
+	{"partitions", "partitions", 1000, []int{1, 10, 100, 1000, 10_000}, func(w *workload, x int) { w.Partitions, w.Buckets = x, 1 }},
+	{"buckets", "buckets", 256, []int{1, 4, 16, 64, 256}, func(w *workload, x int) { w.Buckets = x }},
+	{"columns", "columns", 0, []int{10, 30, 100, 200, 500}, func(w *workload, x int) {
 		w.Data, w.Columns = "columns", x
 		w.Rows = max(w.Rows*10/x, 100)
 	}},
-	{"rowsize", "bytes of a row", false, []int{100, 1000, 10_000, 100_000, 1_000_000}, func(w *workload, x int) {
+	{"rowsize", "bytes of a row", 0, []int{100, 1000, 10_000, 100_000, 1_000_000}, func(w *workload, x int) {
 		w.DataLen = x
 		w.Rows = max(min(w.Rows, w.Rows*75/x), 10)
 	}},
-	{"existing", "rows in the bucket before", true, []int{1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}, func(w *workload, x int) {
+	{"existing", "rows in the bucket before", 100_000_000, []int{1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}, func(w *workload, x int) {
 		w.Existing, w.Buckets, w.DataLen = x, 1, 16
 	}},
-	{"tables", "tables", true, []int{1, 3, 10, 30, 100, 300}, func(w *workload, x int) { w.Tables = x }},
+	{"tables", "tables", 300, []int{1, 3, 10, 30, 100, 300}, func(w *workload, x int) { w.Tables = x }},
 }
 
 // grows tells whether the workload is a point of a curve.
@@ -60,11 +60,16 @@ func (w workload) growth(selection string, most int) (out []workload) {
 						p.Large = true
 					}
 					p.Keys = 8 * p.Rows // the same share of keys comes twice
-					p.Interval = (p.Rows + 1) / 2
+					p.Interval = p.Rows // one commit, whose files have each key once
 					if p.Existing > 0 {
-						p.Interval = p.Rows // one commit, whose files have each key once
+						out = append(out, p)
+						continue
 					}
-					out = append(out, p)
+					p.Interval = (p.Rows + 1) / 2
+					q := p
+					q.Uncounted = p.Interval
+					q.Rows += q.Uncounted
+					out = append(out, q)
 				}
 			}
 		}
@@ -127,7 +132,8 @@ func costs(results []result) (out []cost) {
 		s, l := spreadOf(p[0], cpu).median, spreadOf(p[1], cpu).median
 		filesS := spreadOf(p[0], func(r *result) float64 { return float64(r.Files) }).median
 		filesL := spreadOf(p[1], func(r *result) float64 { return float64(r.Files) }).median
-		rowsS, rowsL := float64(few.Work.Rows), float64(many.Work.Rows)
+		filesS, filesL = filesS*few.Work.counted(), filesL*many.Work.counted()
+		rowsS, rowsL := float64(few.Work.Rows-few.Work.Uncounted), float64(many.Work.Rows-many.Work.Uncounted)
 		c := cost{X: x, Files: filesL, Plain: l / rowsL * 1e9, Rounds: min(len(p[0]), len(p[1])), PeakMB: spreadOf(p[0], rss.of).median, LargeMB: spreadOf(p[1], rss.of).median}
 		// Two equations in a and b; with files in both alike it is the slope.
 		if det := rowsS*filesL - rowsL*filesS; det != 0 {
@@ -139,14 +145,16 @@ func costs(results []result) (out []cost) {
 	return out
 }
 
-// flatness is how far the cost of a row is from its middle at the worst point, as a part of the middle.
-func flatness(cs []cost) float64 {
+// flatness is how far the cost of a row is from its middle at the worst point up to a greatest one, as a part of the middle.
+func flatness(cs []cost, upTo int) float64 {
 	if len(cs) == 0 {
 		return 0
 	}
 	least, most := cs[0].PerRow, cs[0].PerRow
 	for _, c := range cs {
-		least, most = min(least, c.PerRow), max(most, c.PerRow)
+		if c.X <= upTo {
+			least, most = min(least, c.PerRow), max(most, c.PerRow)
+		}
 	}
 	middle := (least + most) / 2
 	return (most - middle) / middle

@@ -28,13 +28,14 @@ func tablePath(path string, i int) string {
 const gatherRows = 32 * batchRows
 
 // writeTables writes the rows into several tables in turn, by the id, with one pool and one budget, as a sink of many tables has.
-func writeTables(ctx context.Context, w workload, path string) error {
+// It calls begin when the rows that don't count are committed.
+func writeTables(ctx context.Context, w workload, path string, begin func()) error {
 	fsys, err := fs.For(ctx, path, nil)
 	if err != nil {
 		return err
 	}
 	var (
-		budget  = lsm.NewBudget(256 << 20)
+		budget  = lsm.NewBudget(512 << 20)
 		pool    = writer.NewPool(max(w.Parallel, 1))
 		writers = make([]*writer.Writer, w.Tables)
 		batches = make([]*row.Batch, w.Tables)
@@ -69,6 +70,14 @@ func writeTables(ctx context.Context, w workload, path string) error {
 		}
 		return nil
 	}
+	waitAll := func() error {
+		for _, wr := range writers {
+			if err := wr.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	id := int64(0)
 	out := func(b *row.Batch) error {
 		for k := range b.N {
@@ -93,15 +102,19 @@ func writeTables(ctx context.Context, w workload, path string) error {
 				return err
 			}
 		}
-		return nil
+		if id > 1 || w.Uncounted == 0 {
+			return nil
+		}
+		defer begin()
+		return waitAll()
 	}
 	if err := w.generate(schema, 0, w.Rows, out, commit); err != nil {
 		return err
 	}
+	if err := waitAll(); err != nil {
+		return err
+	}
 	for _, wr := range writers {
-		if err := wr.Wait(ctx); err != nil {
-			return err
-		}
 		if err := wr.Close(ctx); err != nil {
 			return err
 		}
@@ -115,7 +128,7 @@ func writeExisting(ctx context.Context, w workload, path string) error {
 	if err != nil {
 		return err
 	}
-	return writeRows(ctx, w, t, "bench", 0, w.Rows)
+	return writeRows(ctx, w, t, "bench", 0, w.Rows, nil)
 }
 
 // existingCommit is how many rows a commit of the rows before has.

@@ -51,6 +51,7 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 		defer pprof.StopCPUProfile()
 	}
 	cpu, wall := cpuSeconds(), time.Now()
+	begin := func() { cpu, wall = cpuSeconds(), time.Now() }
 	var (
 		err  error
 		tick ticked
@@ -62,13 +63,13 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 	case w.Kind == kindTick:
 		tick, rows, err = tickTable(ctx, w, path)
 	case w.Tables > 0:
-		err = writeTables(ctx, w, path)
+		err = writeTables(ctx, w, path, begin)
 	case w.Existing > 0:
 		err = writeExisting(ctx, w, path)
 	case w.compacts():
 		err = compactOnce(ctx, path, w.Kind == kindFull, w.Parallel)
 	default:
-		err = writeTable(ctx, w, path)
+		err = writeTable(ctx, w, path, begin)
 	}
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func runOurs(ctx context.Context, w workload, path string, genOnly bool, profile
 }
 
 // writeTable writes the rows of a workload, without its base, into a new table.
-func writeTable(ctx context.Context, w workload, path string) error {
+func writeTable(ctx context.Context, w workload, path string, begin func()) error {
 	fsys, err := fs.For(ctx, path, nil)
 	if err != nil {
 		return err
@@ -88,11 +89,12 @@ func writeTable(ctx context.Context, w workload, path string) error {
 	if err != nil {
 		return err
 	}
-	return writeRows(ctx, w, t, "bench", 0, w.Rows)
+	return writeRows(ctx, w, t, "bench", 0, w.Rows, begin)
 }
 
-// writeRows writes the rows [from, to), with a commit each interval, as a commit user that is new to the table.
-func writeRows(ctx context.Context, w workload, t *table.Table, user string, from, to int) error {
+// writeRows writes the rows [from, to), with a commit each interval, as a commit user that is new to the table. It calls begin when those
+// that don't count are committed, if there are such.
+func writeRows(ctx context.Context, w workload, t *table.Table, user string, from, to int, begin func()) error {
 	wr, err := writer.Open(ctx, t, writer.Config{CommitUser: user, Shards: w.Parallel, FlushWorkers: w.Parallel})
 	if err != nil {
 		return err
@@ -101,7 +103,11 @@ func writeRows(ctx context.Context, w workload, t *table.Table, user string, fro
 	out := func(b *row.Batch) error { return wr.Write(ctx, b) }
 	commit := func() error {
 		id++
-		return wr.Checkpoint(ctx, id, nil)
+		if err := wr.Checkpoint(ctx, id, nil); err != nil || id > 1 || w.Uncounted == 0 {
+			return err
+		}
+		defer begin()
+		return wr.Wait(ctx)
 	}
 	if err := w.generate(t.Schema(), from, to, out, commit); err != nil {
 		return err

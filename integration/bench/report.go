@@ -102,8 +102,8 @@ func reportCurve(out io.Writer, c *curve, format string, cs []cost) {
 		fmt.Fprintf(t, "| %d\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t| %.0f\t| %d\t|\n", p.X, p.Files, p.Plain, p.PerRow, p.PerFile, p.PeakMB, p.LargeMB, p.Rounds)
 	}
 	t.Flush()
-	if c.flat {
-		fmt.Fprintf(out, "a is within %.0f %% of its middle\n", 100*flatness(cs))
+	if c.flat > 0 {
+		fmt.Fprintf(out, "a is within %.0f %% of its middle up to %d %s\n", 100*flatness(cs, c.flat), c.flat, c.axis)
 	}
 }
 

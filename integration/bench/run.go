@@ -87,8 +87,8 @@ func (r *runner) run(ctx context.Context, w workload, side string, round int, wa
 	if res.figures, err = process(ctx, w, warehouse, round, false); err != nil {
 		return res, fmt.Errorf("%s of %s: %w", w.name(), side, err)
 	}
-	res.GenCPU = gen.CPU
-	rows := w.Rows
+	res.GenCPU = gen.CPU * w.counted()
+	rows := w.Rows - w.Uncounted
 	if res.Rows > 0 {
 		rows = int(res.Rows)
 	}

@@ -117,7 +117,7 @@ func TestOursWritesWhatIsExpected(t *testing.T) {
 	for _, f := range []string{"avro", "parquet"} {
 		w := workload{Kind: kindWriter, Format: f, Data: "mixed", Rows: 2500, Keys: 900, Interval: 1000, Partitions: 3, Buckets: 2, DataLen: 30, Seed: 5, Parallel: 1}
 		path := table.TablePath(t.TempDir(), "bench", "t")
-		require.NoError(t, writeTable(t.Context(), w, path))
+		require.NoError(t, writeTable(t.Context(), w, path, nil))
 		want, err := expected(w)
 		require.NoError(t, err)
 		got, err := actual(t.Context(), path)

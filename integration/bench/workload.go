@@ -22,12 +22,13 @@ type workload struct {
 	DataLen    int    `json:"data_bytes"`
 	Seed       int64  `json:"seed"`
 	Parallel   int    `json:"parallel"`
-	Point      int    `json:"point,omitempty"`         // of a curve, or megabytes of a tick
-	Large      bool   `json:"large,omitempty"`         // the many rows of a point of a curve
-	Columns    int    `json:"columns,omitempty"`       // of the data "columns"
-	Tables     int    `json:"tables,omitempty"`        // growth-tables
-	Existing   int    `json:"existing_rows,omitempty"` // growth-existing
-	Base       int    `json:"base_rows,omitempty"`     // compaction: rows that were there before and lie in the max level; Rows come after them
+	Point      int    `json:"point,omitempty"`          // of a curve, or megabytes of a tick
+	Large      bool   `json:"large,omitempty"`          // the many rows of a point of a curve
+	Columns    int    `json:"columns,omitempty"`        // of the data "columns"
+	Tables     int    `json:"tables,omitempty"`         // growth-tables
+	Existing   int    `json:"existing_rows,omitempty"`  // growth-existing
+	Uncounted  int    `json:"uncounted_rows,omitempty"` // of the first commit: what a process does once per table is neither a row's nor a file's
+	Base       int    `json:"base_rows,omitempty"`      // compaction: rows that were there before and lie in the max level; Rows come after them
 }
 
 // Kinds of workloads.
@@ -47,10 +48,14 @@ func (w workload) name() string {
 	return w.Kind + "-" + w.Format + "-" + w.Data
 }
 
+// counted is the part of the rows that is measured.
+func (w workload) counted() float64 { return float64(w.Rows-w.Uncounted) / float64(w.Rows) }
+
 // String says what all workloads of the kind have in common.
 func (w workload) String() string {
 	if w.grows() {
-		return fmt.Sprintf("%s: %d and %d rows, two commits", w.Kind, w.Rows, w.Rows*growthTimes)
+		rows := w.Rows - w.Uncounted
+		return fmt.Sprintf("%s: %d and %d rows, %d commits", w.Kind, rows, rows*growthTimes, rows/w.Interval)
 	} else if w.Kind == kindTick {
 		return fmt.Sprintf("tick: %d checkpoints, %d buckets, %s", w.Rows, w.Buckets, w.Format)
 	}
@@ -72,8 +77,11 @@ func (w workload) by(side string) bool {
 // options are the guide's, with the format of the pair.
 func (w workload) options() table.Options {
 	buffer := "256 mb"
-	if w.Kind == kindTick && w.Point > 128 { // the rows of a tick, and those of the next while they are written
+	switch { // the rows of a commit, and those of the next while they are written
+	case w.Kind == kindTick && w.Point > 128:
 		buffer = "640 mb"
+	case w.grows():
+		buffer = "512 mb"
 	}
 	return table.Options{
 		"bucket":                      strconv.Itoa(w.Buckets),

@@ -124,6 +124,9 @@ func (r *runner) run(ctx context.Context, s setting, round int, done func(*resul
 	if err := r.src.load(r.Rows, r.Days, r.Seed); err != nil {
 		return err
 	}
+	if err := r.src.settle(); err != nil {
+		return err
+	}
 	warehouse := r.warehouse(&s, round)
 	if !strings.Contains(warehouse, ":") {
 		defer os.RemoveAll(warehouse)
@@ -271,6 +274,9 @@ func (r *runner) catchUp(ctx context.Context, s *setting, warehouse string, res 
 	}
 	if err == nil {
 		err = r.src.mark(endDay)
+	}
+	if err == nil {
+		err = r.src.settle()
 	}
 	if err != nil {
 		return err

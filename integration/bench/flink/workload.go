@@ -178,6 +178,21 @@ func (s *source) paced(rate int, d time.Duration) (int, error) {
 	return n, nil
 }
 
+// settle waits until the server has purged and flushed what is behind the changes, for a minute at most: what it does beside a run slows
+// a short one more than a long one.
+func (s *source) settle() error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		r, err := s.conn.Execute("SELECT SUM(count) FROM information_schema.innodb_metrics WHERE name IN ('trx_rseg_history_len','buffer_pool_pages_dirty')")
+		if err != nil {
+			return fmt.Errorf("asking what MySQL has to do: %w", err)
+		}
+		if n, err := r.GetFloat(0, 0); err != nil || n < 100 {
+			return err
+		}
+	}
+	return nil
+}
+
 // mark writes the row that marks a place in the log.
 func (s *source) mark(day string) error {
 	return s.exec(fmt.Sprintf("REPLACE INTO %s VALUES (-1,'a mark','%s')", tableName, day))
