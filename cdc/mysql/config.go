@@ -61,7 +61,8 @@ type Config struct {
 	ConnectRetries int           // connect.max-retries
 	Heartbeat      time.Duration // heartbeat.interval
 
-	// Gather is how long rows of the log may wait for more before Next gives them; 0: not at all. It ends with Next's context.
+	// Gather is how long rows of the log may wait for more before Next gives them, or in the server's connection while few come; 0: not
+	// at all. Next's context ends the first.
 	Gather time.Duration
 
 	// LowerNames: the table's columns have the source's names in lower case.

@@ -26,6 +26,7 @@ const receiveBuffer = 4 << 20
 type dump struct {
 	in          *packets
 	checksummed bool // events end with a checksum
+	lull        lull
 }
 
 // register makes a connection that of a replica, so that the server lists it, keeps no checksums, and sends heartbeats.
@@ -177,6 +178,11 @@ func (d *dump) follow(s *stream) (err error) {
 		}
 	}()
 	for {
+		if d.in.r == d.in.w && !s.txn.open && d.lull.due(d.in.total, time.Now()) {
+			if err := d.lull.rest(s.ctx, s.hand); err != nil {
+				return err
+			}
+		}
 		e, err := d.next()
 		if err != nil {
 			return err

@@ -82,7 +82,8 @@ type handoff struct {
 	// gather is how long rows wait for more before Next gives them: each time wakes other goroutines. gathering: Next waits for that.
 	gather    time.Duration
 	gathering bool
-	blocked   bool          // the reader waits
+	resting   bool          // the reader has nothing more for a while
+	blocked   bool          // the reader waits for rows to be taken
 	ready     chan struct{} // a token: look again (for Next)
 	taken     chan struct{} // a token: look again (for the reader)
 }
@@ -146,6 +147,16 @@ func (h *handoff) wake() {
 	}
 }
 
+// rest tells whether the reader rests: rows don't wait for more then.
+func (h *handoff) rest(rests bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.resting = rests
+	if rests && h.fill.batch.N > 0 {
+		signal(h.ready)
+	}
+}
+
 // many reports whether fill is worth to be given. h.mu is held.
 func (h *handoff) many() bool { return h.fill.over(softRows/2, softBytes/2) }
 
@@ -169,7 +180,7 @@ func (h *handoff) takeable(idle bool) bool {
 // gathers reports whether nobody minds if the rows of fill wait for more. h.mu is held.
 func (h *handoff) gathers(idle bool) bool {
 	c := h.fill
-	return h.gather > 0 && c.batch.N > 0 && c.changes == nil && !idle && !h.cut && !h.blocked && h.err == nil && !h.many()
+	return h.gather > 0 && c.batch.N > 0 && c.changes == nil && !idle && !h.cut && !h.blocked && !h.resting && h.err == nil && !h.many()
 }
 
 // next waits for a chunk and swaps it for the spare one, which the caller must be done with. makePos is called under the

@@ -224,6 +224,8 @@ func TestHandoffGathersRows(t *testing.T) {
 	require.Equal(t, 500*time.Millisecond, took, "a tick")
 	_, took = given(t, func(_ context.Context, h *handoff, _ func()) { h.fail(io.EOF) })
 	require.Equal(t, 500*time.Millisecond, took, "the end")
+	_, took = given(t, func(_ context.Context, h *handoff, _ func()) { h.rest(true) })
+	require.Equal(t, 500*time.Millisecond, took, "the reader rests")
 	rows, took = given(t, func(ctx context.Context, h *handoff, _ func()) {
 		n := 0
 		for i := range softRows {

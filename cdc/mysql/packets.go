@@ -31,6 +31,7 @@ type packets struct {
 	seq   byte          // of the next packet
 	buf   []byte
 	r, w  int    // what is read but not taken
+	total int    // bytes read since the start
 	large []byte // a packet that buf can't hold
 }
 
@@ -132,6 +133,7 @@ func (p *packets) read(b []byte) (int, error) {
 		}
 	}
 	n, err := p.conn.Read(b)
+	p.total += n
 	switch {
 	case err == nil && n == 0:
 		err = io.ErrNoProgress

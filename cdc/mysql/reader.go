@@ -124,8 +124,16 @@ func (s *stream) followOnce(ctx context.Context, from start, prefer string) erro
 	if s.upTo == nil {
 		s.src.log.Info("following the log", "host", srv.addr, "from", s.where())
 	}
-	d := &dump{in: newPackets(conn, 3*beat+s.src.cfg.ConnectTimeout)}
+	d := &dump{in: newPackets(conn, 3*beat+s.src.cfg.ConnectTimeout), lull: s.lull(socket(conn))}
 	return d.follow(s)
+}
+
+// lull is how the reader of a connection rests: not at all when an end is near.
+func (s *stream) lull(conn net.Conn) lull {
+	if s.upTo != nil || s.src.cfg.Gather == 0 {
+		return lull{}
+	}
+	return newLull(conn, s.src.cfg.Gather)
 }
 
 // choose finds a host that has the transactions we need and not fewer than we have. A place in a file is one of the

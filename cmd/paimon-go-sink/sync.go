@@ -98,8 +98,8 @@ func (e *environment) whileWaiting(ctx context.Context, log *slog.Logger, f func
 	return err
 }
 
-// mostGathering bounds how long changes wait for others before they go into the write buffer: a wake-up costs as much as ten rows.
-const mostGathering = 250 * time.Millisecond
+// mostGathering bounds how long changes wait for others before they are read, or go into the write buffer: a wake-up costs as much as fifty rows.
+const mostGathering = 500 * time.Millisecond
 
 // newJob checks all arguments that can be checked without the source, and opens the storage.
 func newJob(ctx context.Context, args *syncArgs, log *slog.Logger) (*job, error) {
