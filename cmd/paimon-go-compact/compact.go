@@ -83,7 +83,7 @@ func (a *serviceArgs) run(ctx context.Context, env *environment, cfg compactor.C
 	if port != nil {
 		defer port.Close() // also closed by the endpoint, once that is started
 	}
-	spill, err := lsm.NewSpillStore(a.SpillDir, "zstd", 1, 0)
+	spill, err := lsm.NewSpillStore(a.SpillDir, "", 0, 0)
 	if err != nil {
 		return fmt.Errorf("--spill_dir: %w", err)
 	}

@@ -19,7 +19,7 @@ func (p oneTable) Open(ctx context.Context, _ string) (*table.Table, error) {
 
 // compactOnce is paimon-go-compact --once, without maintenance: the table keeps all its snapshots in any case.
 func compactOnce(ctx context.Context, path string, full bool, workers int) (err error) {
-	spill, err := lsm.NewSpillStore(nil, "zstd", 1, 0)
+	spill, err := lsm.NewSpillStore(nil, "", 0, 0)
 	if err != nil {
 		return err
 	}
