@@ -217,6 +217,14 @@ func (r *runner) paced(ctx context.Context, s *setting, warehouse string, res re
 	if r.http != "" {
 		samples = nameNode(ctx, r.http)
 	}
+	before, err := r.filesBefore(&res, warehouse)
+	if err != nil {
+		return err
+	}
+	var at from
+	if at.file, at.pos, err = r.src.position(); err != nil {
+		return err
+	}
 	j.begin()
 	var third [2]float64
 	timer := time.AfterFunc(r.Length*2/3, func() { third = j.cpu() })
@@ -243,6 +251,11 @@ func (r *runner) paced(ctx context.Context, s *setting, warehouse string, res re
 	}
 	if err != nil {
 		return err
+	}
+	if before != nil {
+		if err := r.floor(&res, warehouse, before, at); err != nil {
+			return err
+		}
 	}
 	res.rpcs = between(counted, res.times)
 	return done(&res)
@@ -311,7 +324,7 @@ func (r *runner) catchUp(ctx context.Context, s *setting, warehouse string, res 
 	return done(&res)
 }
 
-// filesBefore are the files of the initial read, if the floor is to be measured.
+// filesBefore are the files there are before what is measured, if the floor is to be too.
 func (r *runner) filesBefore(res *result, warehouse string) (map[string]bool, error) {
 	if !r.floors || res.Side != ours || res.Compact || strings.Contains(warehouse, ":") {
 		return nil, nil
@@ -327,7 +340,7 @@ func (r *runner) filesBefore(res *result, warehouse string) (map[string]bool, er
 	return known, nil
 }
 
-// floor measures what the catch-up could not do without: the log, and the files that it made.
+// floor measures what ours could not do without since then: the log, and the files that it made.
 func (r *runner) floor(res *result, warehouse string, before map[string]bool, at from) error {
 	names, err := floor.Files(warehouse, before)
 	if err == nil {
