@@ -24,7 +24,7 @@ func processBudget(o table.Options) *lsm.Budget {
 		debug.SetMemoryLimit(min(limit, o.Size(table.KeyWriteBufferSize)) + besideBuffers)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // the limit above is what bounds the heap
+		keepHeadroom()
 	}
 	return lsm.NewBudget(limit)
 }
