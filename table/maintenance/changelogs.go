@@ -185,5 +185,6 @@ func (x *changelogExpiry) plan(ctx context.Context, gone []*table.Snapshot, next
 			end = earliest.ID
 		}
 	}
-	return p, p.keepTags(ctx, tagsBetween(tags, gone[0].ID, end))
+	// What the first one's commit deleted is that of the snapshot before, and of a tag before.
+	return p, p.keepTags(ctx, tagsBetween(tags, gone[0].ID-1, end))
 }

@@ -358,6 +358,48 @@ func TestDeletingATagAmidSnapshotsKeepsFiles(t *testing.T) {
 	w.requireWhole()
 }
 
+// Files that writers wrote stay for the changelogs of their commits, and beyond those as long as a tag needs them: whichever snapshots have tags, and
+// however many changelogs go at once.
+func TestChangelogsThatExpireKeepFilesOfTags(t *testing.T) {
+	for tagged := range 1 << 5 {
+		for first := 1; first <= 6; first++ {
+			w := newWorld(t, 1, table.Options{"changelog.num-retained.min": "12"})
+			m := func() table.CommitMessage {
+				return table.CommitMessage{Partition: partition("x"), Bucket: 0, TotalBuckets: 2}
+			}
+			appendTo := func() {
+				a := m()
+				a.Data.New = []table.DataFile{w.file("x", 0, "data", 0)}
+				w.do(a)
+			}
+			for range 2 {
+				appendTo()
+				c := m()
+				c.Compact.Before = w.live("x", 0)
+				c.Compact.After = []table.DataFile{w.file("x", 0, "data", 5)}
+				w.do(c)
+			}
+			appendTo()
+			appendTo()
+			for id := range int64(5) {
+				if tagged>>id&1 == 1 {
+					s, err := w.table.Snapshot(w.ctx, id+1)
+					require.NoError(t, err)
+					_, err = w.table.CreateTag(w.ctx, fmt.Sprint("of-", id+1), s, 0)
+					require.NoError(t, err)
+				}
+			}
+			_, err := ExpireSnapshots(w.ctx, w.table, ExpireOptions{RetainMin: ptr(1), OlderThan: future()})
+			require.NoError(t, err)
+			for _, least := range []int{first, 1} {
+				_, err := ExpireChangelogs(w.ctx, w.table, ExpireOptions{RetainMin: ptr(least), OlderThan: future()}, false)
+				require.NoError(t, err)
+				w.requireWhole()
+			}
+		}
+	}
+}
+
 func TestLimiterSpreadsRemovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := usedWorld(t, nil)
